@@ -1,0 +1,38 @@
+"""Run one benchmark: ``python -m benchmarks NAME [options]``, from the root of the repository."""
+
+import importlib
+import os
+import sys
+
+# name -> (module with a function main(arguments), what it prints)
+BENCHMARKS = {
+    "trees": ("benchmarks.trees", "forests and boosting against predict and peers"),
+}
+THREADS = ("OMP", "OPENBLAS", "MKL", "NUMBA")
+
+
+def names():
+    """Return the table of benchmarks as text."""
+    width = max(map(len, BENCHMARKS))
+    lines = [f"  {name:{width}}  {about}" for name, (_, about) in BENCHMARKS.items()]
+    return "\n".join(["usage: python -m benchmarks NAME [options]", "", *lines])
+
+
+def main(arguments):
+    """Import and run the benchmark that the first argument names."""
+    name = arguments[0] if arguments else None
+    if name in ("-h", "--help"):
+        print(names())
+        return 0
+    if name not in BENCHMARKS:
+        problem = "which benchmark?" if name is None else f"no benchmark is called {name!r}"
+        print(f"{problem}\n{names()}", file=sys.stderr)
+        return 2
+    for library in THREADS:  # read when numpy is imported, so before any other import
+        os.environ[f"{library}_NUM_THREADS"] = "1"
+    importlib.import_module(BENCHMARKS[name][0]).main(arguments[1:])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,102 @@
+"""Curve: the attribution of one column as a function of its value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from skattr.pieces import Cells
+
+
+class Curve:
+    """phi_j as a function of x_j alone; made by `MeasureExplainer.curve`.
+
+    Attributes
+    ----------
+    feature : label
+        The column.
+    kind : {"steps", "levels", "function"}
+        A step function with all its jumps; one value a level; or a function that is evaluated when
+        called.
+    output_names : tuple of str
+        The outputs.
+    """
+
+    def __init__(self, feature: Any, output_names: tuple[str, ...], table: CellTable | FunctionTable):
+        self.feature = feature
+        self.output_names = output_names
+        self._table = table
+
+    @property
+    def kind(self) -> str:
+        """What the curve is."""
+        return self._table.kind
+
+    def __call__(self, values: Any) -> np.ndarray:
+        """Return the attribution at some values, (m,), or (m, k) for several outputs."""
+        values = np.atleast_1d(values) if np.isscalar(values) or values is None else values
+        if not hasattr(values, "dtype"):  # a list may hold strings and None
+            array = np.empty(len(values), object)
+            array[:] = values
+            values = pd.Series(array).infer_objects()
+        result = self._table.evaluate(values, self.feature)
+        return result[:, 0] if len(self.output_names) == 1 else result
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the curve as a table.
+
+        Steps have the columns `lower, upper, closed, value`, one row for lower < x <= upper; levels
+        `level, value`; a function `x, value` at the background's distinct values. Several outputs
+        have one column `value_<output>` each. Missing is a row of its own.
+        """
+        frame, values = self._table.rows()
+        if len(self.output_names) == 1:
+            return frame.assign(value=values[:, 0])
+        columns = {f"value_{name}": values[:, o] for o, name in enumerate(self.output_names)}
+        return pd.concat([frame, pd.DataFrame(columns, index=frame.index)], axis=1)
+
+    def __repr__(self) -> str:
+        return f"Curve({self.feature!r}, kind={self.kind!r})"
+
+
+class CellTable:
+    """Values by code."""
+
+    def __init__(self, cells: Cells, values: np.ndarray) -> None:
+        self.cells = cells
+        self.values = values  # (n_codes, k)
+
+    @property
+    def kind(self) -> str:
+        """Steps or levels."""
+        return "steps" if self.cells.ordered else "levels"
+
+    def evaluate(self, values: Any, name: Any) -> np.ndarray:
+        """Look the values up, casting as the model does."""
+        return self.values[self.cells.encode_values(values, name)]
+
+    def rows(self) -> tuple[pd.DataFrame, np.ndarray]:
+        """Return labels and values of all codes."""
+        labels, codes = self.cells.labels()
+        return labels, self.values[codes]
+
+
+class FunctionTable:
+    """A function that is evaluated when called, and the points to show it at."""
+
+    kind = "function"
+
+    def __init__(self, function: Callable, points: Any) -> None:
+        self.function = function
+        self.points = points
+
+    def evaluate(self, values: Any, name: Any) -> np.ndarray:
+        """Call the function."""
+        return self.function(values)
+
+    def rows(self) -> tuple[pd.DataFrame, np.ndarray]:
+        """Return the function at the points."""
+        return pd.DataFrame({"x": self.points}), self.function(self.points)

@@ -1,0 +1,79 @@
+"""∫: engines, each one algorithm for one kind of pieces and one view of a measure.
+
+The protocol. An engine says what it `needs`: (a kind of Pieces, the name of a view), and has
+
+- `refuses(pieces, term)`: the reason why it cannot serve, or None;
+- `prepare(pieces, term, own, jobs)` → state: arrays, not normalised where batches add up;
+- `merge(pieces, a, b, jobs)` → the state of both batches;
+- `mean(pieces, state)` → ∫ f d(reference of the term), (k,), or None if `knows_mean` is False;
+- `tables(pieces, state, own)` → for each attribution that is a function of one column's code its
+  values, (n_codes, k), else None;
+- `integrate(pieces, state, X, codes, own, a, jobs)` → (n, k): attribution a at the rows of X, where
+  there is no table. `codes` are those of X, if the pieces have a grid;
+- `cost(pieces, term)`: in words, for `describe()`.
+
+What depends on model and measure is done in `prepare`, what depends on x in `integrate`. A state is numpy arrays, plain containers and our own classes, so that it pickles.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from skattr.measures.base import Measure
+from skattr.pieces import Pieces
+
+Own = tuple[tuple[int, ...], ...]
+
+
+class Jobs(NamedTuple):
+    """How to run: `n_jobs` as joblib takes it, and whether to show progress."""
+
+    n_jobs: int | None = None
+    verbose: int = 0
+
+
+class Engine(BaseEstimator):
+    """An algorithm for ∫ f dμ. Settings, if it has any, are constructor parameters."""
+
+    name: str
+    needs: tuple[type[Pieces], str]
+    exact = True
+    knows_mean = True  # whether `mean` gives the integral against the term's reference
+
+    def refuses(self, pieces: Pieces, term: Measure) -> str | None:
+        """Return the reason why this engine cannot serve, or None."""
+        kind, view = self.needs
+        if not isinstance(pieces, kind):
+            return f"it needs {kind.__name__}, the model is {pieces.describe()}"
+        if view not in term.views:
+            return f"it needs the view {view!r}, {term!r} has {', '.join(term.views)}"
+        return None
+
+    def cost(self, pieces: Any, term: Any) -> str:
+        """Say what it costs."""
+        raise NotImplementedError
+
+    def prepare(self, pieces: Any, term: Any, own: Own, jobs: Jobs) -> Any:
+        """Do what does not depend on x."""
+        raise NotImplementedError
+
+    def merge(self, pieces: Any, a: Any, b: Any, jobs: Jobs) -> Any:
+        """Join the states of two batches of the background."""
+        raise NotImplementedError
+
+    def mean(self, pieces: Any, state: Any) -> np.ndarray | None:
+        """Return ∫ f d(reference), (k,), or None if it takes another engine."""
+        raise NotImplementedError
+
+    def tables(self, pieces: Any, state: Any, own: Own) -> list[np.ndarray | None]:
+        """Return the values by code of each attribution, or None."""
+        return [None] * len(own)
+
+    def integrate(
+        self, pieces: Any, state: Any, X: Any, codes: np.ndarray | None, own: Own, a: int, jobs: Jobs
+    ) -> np.ndarray:
+        """Return attribution a at the rows of X, (n, k)."""
+        raise NotImplementedError

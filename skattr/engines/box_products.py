@@ -1,0 +1,76 @@
+"""Products of one-dimensional laws on boxes: the product of the masses of a box's sides.
+
+Exact curves of all attributions, O(boxes · depth), whatever the number of rows (MATH.md, section 3).
+The laws add up over batches; the sums over boxes are made from them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from skattr.engines.base import Engine, Jobs, Own
+from skattr.engines.box_sums import BoxSums, add_trees
+from skattr.kernels import box_products
+from skattr.measures.base import Measure
+from skattr.pieces import Boxes
+
+
+@dataclass(eq=False)
+class Laws:
+    """A mixture of products, coded, and the sums over boxes that follow from it."""
+
+    components: list  # (π_c, one coded law a column)
+    own: Own  # the attributions that are pinned
+    sums: BoxSums
+
+
+class BoxProducts(Engine):
+    """Sums over boxes of the products of the masses of their sides, but for one attribution."""
+
+    name = "box_products"
+    needs = (Boxes, "factors")
+
+    def cost(self, pieces: Boxes, term: Measure) -> str:
+        """Say what it costs."""
+        return f"fit: one product for each of {pieces.n_boxes} boxes; explain: one lookup a value"
+
+    def prepare(self, pieces: Boxes, term: Measure, own: Own, jobs: Jobs) -> Laws:
+        """Keep what the laws know of each code, and sum over the boxes."""
+        components, pinned = term.factors()  # type: ignore[attr-defined]
+        coded = [(share, [law.coded(pieces.grid) for law in laws]) for share, laws in components]
+        return _with_sums(pieces, coded, own if pinned else (), jobs)
+
+    def merge(self, pieces: Boxes, a: Laws, b: Laws, jobs: Jobs) -> Laws:
+        """Join the laws; the sums are made anew."""
+        joined = [
+            (share, [one.merge(other) for one, other in zip(laws, more, strict=True)])
+            for (share, laws), (_, more) in zip(a.components, b.components, strict=True)
+        ]
+        return _with_sums(pieces, joined, a.own, jobs)
+
+    def mean(self, pieces: Boxes, state: Laws) -> np.ndarray:
+        """Return the integral of f against the product itself."""
+        return state.sums.mean(pieces)
+
+    def tables(self, pieces: Boxes, state: Laws, own: Own) -> list[np.ndarray | None]:
+        """Return the curves of single columns."""
+        return state.sums.tables(pieces, own)
+
+    def integrate(self, pieces, state, X, codes, own, a, jobs):  # type: ignore[no-untyped-def]
+        """Return the values of a group."""
+        return state.sums.integrate(pieces, codes, own, a)
+
+
+def _with_sums(pieces: Boxes, components: list, own: Own, jobs: Jobs) -> Laws:
+    total = None
+    for share, laws in components:
+        masses = [law.masses(pieces.grid, k) for k, law in enumerate(laws)]
+        # code 0 stands apart, the others as running sums: an interval is a difference
+        cumulated = np.concatenate([np.concatenate([m[:1], np.cumsum(m[1:])]) for m in masses])
+        part = BoxSums(*add_trees(pieces, own, box_products.walk, cumulated, jobs), 1.0)
+        part = part.scaled(share)
+        total = part if total is None else total + part
+    assert total is not None
+    return Laws(components, own, total)

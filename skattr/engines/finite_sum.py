@@ -1,0 +1,96 @@
+"""Rows of data on any model: the finite sum Σ_r w_r f(x_j, z_{r,-j}) itself.
+
+Exact. One call of the model on the whole background for each distinct own value (equal values share
+it), so the value of a row never depends on the other explained rows, to the last bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import joblib
+import numpy as np
+
+from skattr import frames
+from skattr.engines.base import Engine, Jobs, Own
+from skattr.measures.base import Measure
+from skattr.pieces import Pieces
+
+ROW_BLOCK = 65_536  # background rows in one call of the model
+
+
+@dataclass(eq=False)
+class RowSum:
+    """The sum of f over the background, and the rows themselves where they are needed again."""
+
+    total: np.ndarray  # (k,) Σ_r w_r f(z_r)
+    weights: np.ndarray  # (n,)
+    X: Any  # the background, or None if nothing is pinned
+
+
+class FiniteSum(Engine):
+    """Evaluates the model on the background, once for each distinct own value."""
+
+    name = "finite_sum"
+    needs = (Pieces, "rows")
+
+    def cost(self, pieces: Pieces, term: Measure) -> str:
+        """Say what it costs."""
+        if term.depends == "nothing":
+            return "fit: one evaluation of each row"
+        return "explain: one evaluation of the whole background for each distinct own value"
+
+    def prepare(self, pieces: Pieces, term: Measure, own: Own, jobs: Jobs) -> RowSum:
+        """Evaluate the background; keep a copy of it if own values are to be put into it."""
+        background, pinned = term.rows()  # type: ignore[attr-defined]
+        total = _weighted_sum(pieces.output, background.X, background.weights)
+        X = frames.take_rows(background.X, np.arange(len(background))) if pinned else None
+        return RowSum(total, background.weights.copy(), X)
+
+    def merge(self, pieces: Pieces, a: RowSum, b: RowSum, jobs: Jobs) -> RowSum:
+        """Put one batch behind the other."""
+        X = None if a.X is None else frames.concatenate([a.X, b.X])
+        return RowSum(a.total + b.total, np.concatenate([a.weights, b.weights]), X)
+
+    def mean(self, pieces: Pieces, state: RowSum) -> np.ndarray:
+        """Return E f."""
+        return state.total / state.weights.sum()
+
+    def integrate(self, pieces, state, X, codes, own, a, jobs):  # type: ignore[no-untyped-def]
+        """Return the mean of f over the background with the own values of each row put into it."""
+        first, kind = frames.distinct_rows(X, own[a])
+        tasks = (
+            joblib.delayed(_pinned_sum)(pieces.output, state, frames.take_rows(X, [i]), own[a])
+            for i in first
+        )
+        sums = joblib.Parallel(jobs.n_jobs, return_as="generator")(tasks)
+        if jobs.verbose:
+            sums = _progress(sums, len(first), f"attribution {a + 1} of {len(own)}")
+        return np.array(list(sums))[kind] / state.weights.sum()
+
+
+def _progress(results: Iterable, total: int, words: str) -> Iterable:
+    try:
+        from tqdm.auto import tqdm
+    except ImportError as error:
+        raise ImportError("verbose needs tqdm: pip install 'skattr[progress]'") from error
+    return tqdm(results, total=total, desc=words)
+
+
+def _pinned_sum(f: Callable, state: RowSum, x: Any, columns: tuple[int, ...]) -> np.ndarray:
+    """Return Σ_r w_r f(x_own, z_r), x one row."""
+    return _weighted_sum(f, state.X, state.weights, lambda Z: frames.pin(Z, x, 0, columns))
+
+
+def _weighted_sum(
+    f: Callable, X: Any, weights: np.ndarray, change: Callable = lambda Z: Z
+) -> np.ndarray:
+    """Return Σ_r w_r f(z_r), (k,), in fixed blocks of rows."""
+    total: Any = 0.0
+    for start in range(0, len(weights), ROW_BLOCK):
+        block = slice(start, start + ROW_BLOCK)
+        values = f(change(frames.take_rows(X, block)))
+        total = total + (weights[block, None] * values).sum(axis=0)
+    return total

@@ -1,0 +1,62 @@
+"""The dispatch: all engines in order of preference. The first that can serve a term does.
+
+| engine         | pieces | view of the measure | gives                                         |
+|----------------|--------|---------------------|-----------------------------------------------|
+| one_violation  | Boxes  | rows                | exact curves; groups                          |
+| box_products   | Boxes  | factors             | exact curves; groups                          |
+| finite_sum     | any    | rows                | exact, one model call for each distinct value |
+| evaluation     | any    | atoms               | exact, one evaluation an atom                 |
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from skattr.engines.base import Engine
+from skattr.engines.box_products import BoxProducts
+from skattr.engines.evaluation import Evaluation
+from skattr.engines.finite_sum import FiniteSum
+from skattr.engines.one_violation import OneViolation
+from skattr.measures.base import Measure
+from skattr.pieces import Pieces
+
+ENGINES = (OneViolation(), BoxProducts(), FiniteSum(), Evaluation())
+
+
+def candidates(engine: Any) -> tuple[tuple[Engine, ...], bool]:
+    """Return the engines to try in order, and whether the first was asked for by the user."""
+    if isinstance(engine, Engine):
+        return (engine, *ENGINES), True
+    if engine in ("auto", "exact"):
+        return tuple(e for e in ENGINES if engine == "auto" or e.exact), False
+    named = [e for e in ENGINES if e.name == engine]
+    if not named:
+        names = ["auto", "exact", *(e.name for e in ENGINES)]
+        raise ValueError(f"engine={engine!r} is not known; it is one of {names} or an Engine")
+    return (*named, *ENGINES), True
+
+
+def choose(engine: Any, pieces: Pieces, terms: list[Measure]) -> list[Engine]:
+    """Choose an engine for each term; a named engine must serve at least one of them."""
+    order, named = candidates(engine)
+    chosen = []
+    for term in terms:
+        found = next((e for e in order if e.refuses(pieces, term) is None), None)
+        if found is None:
+            raise ValueError(_no_engine(engine, pieces, term))
+        chosen.append(found)
+    if named and order[0] not in chosen:
+        reasons = "; ".join(f"{term!r}: {order[0].refuses(pieces, term)}" for term in terms)
+        raise ValueError(f"engine={order[0].name!r} serves no term of the measure ({reasons})")
+    return chosen
+
+
+def _no_engine(engine: Any, pieces: Pieces, term: Measure) -> str:
+    assert __doc__ is not None
+    table = __doc__[__doc__.index("|") :]
+    what = "exact engine" if engine == "exact" else "engine"
+    return (
+        f"there is no {what} for {term!r} on {pieces.describe()}. There are:\n{table}"
+        f"{term!r} has the view {', '.join(term.views)}; take a measure with another view "
+        "(PartialDependence has rows) or a model that is read as boxes."
+    )

@@ -1,0 +1,480 @@
+"""MeasureExplainer: stores, fits, explains. The numerics are in pieces, measures and engines."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Self
+
+import joblib
+import numpy as np
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, TransformerMixin, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import (
+    _check_feature_names_in,
+    _check_sample_weight,
+    check_is_fitted,
+    has_fit_parameter,
+)
+
+from skattr import frames
+from skattr.curves import CellTable, Curve, FunctionTable
+from skattr.engines import Engine, Jobs
+from skattr.explanation import Explanation
+from skattr.inputs import attributions, check_parameters, check_X, position, read_domain, realign
+from skattr.inputs import takes_missing
+from skattr.measures import LinearCombination, Measure, as_measure
+from skattr.measures.background import Background, check_weights
+from skattr.measures.base import as_terms, copy_terms
+from skattr.pieces import Boxes, Cells, Pieces, as_pieces, choose_output
+from skattr.solution import merge, missing_means, solve
+
+BLOCK = 2**21  # numbers of X that are encoded together: bounds the memory of `explain`
+
+
+def _is_fitted(estimator: Any) -> bool:
+    if not hasattr(estimator, "__sklearn_tags__"):
+        return True
+    try:
+        check_is_fitted(estimator)
+    except NotFittedError:
+        return False
+    return True
+
+
+def _can_add_batches(explainer: MeasureExplainer) -> bool:
+    if not _is_fitted(explainer.estimator):
+        raise AttributeError(
+            "partial_fit needs an estimator that is fitted already: batches of the background "
+            "cannot fit it"
+        )
+    for _, term in as_terms(as_measure(explainer.measure)):
+        if not term.adds_up:
+            raise AttributeError(f"partial_fit: {term!r} does not add up over batches")
+    return True
+
+
+class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
+    """Attributions as integrals: phi_j(x, f) = ∫ f dμ_{j,x}, with the measure μ of your choice.
+
+    Parameters
+    ----------
+    estimator : fitted scikit-learn estimator, search, FrozenEstimator, or callable
+        The model f. It is never refitted. If it is not fitted and `fit` gets y, a clone is fitted.
+        A callable maps X to (n,) or (n, k).
+    measure : Measure or str, default="partial_dependence"
+        μ, or its name: "partial_dependence", "product_marginal", "uniform", "expectation".
+    output : {"auto", "raw", "proba", "predict"}, default="auto"
+        What is explained. Auto takes the scale on which the model is a sum of pieces:
+        probabilities of a forest, margins of boosting, the prediction of a regressor.
+    engine : {"auto", "exact"}, an engine's name, or an Engine, default="auto"
+        How it is integrated; never changes what is computed.
+    groups : dict, optional
+        {"name": ["col_a", "col_b"]}: columns that are pinned together and get one attribution.
+    domain : array (d, 2) or dict, optional
+        {column: (low, high)}, for uniform measures; the background's range by default.
+    tol : float, default=1e-3
+        Standard error at which an approximation stops, in units of the spread of f.
+    max_evals : int, default=100_000
+        Bound on the evaluations for one approximate value.
+    random_state : int, RandomState or None
+        Seed of approximations.
+    n_jobs : int, optional
+        Number of workers, as in joblib. It changes no bit of the result.
+    device : str, optional
+        Device of torch kernels.
+    verbose : int, default=0
+        Whether to show progress.
+
+    Attributes
+    ----------
+    estimator_ : the fitted model.
+    measure_ : the fitted measure.
+    engine_ : tuple of str, the engine of each term.
+    exact_ : bool, whether every value is the integral up to rounding.
+    base_value_ : float or array (k,), weighted mean of f over the background.
+    output_names_ : list of str.
+    n_features_in_, feature_names_in_ : as everywhere in scikit-learn.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.ensemble import RandomForestRegressor
+    >>> from skattr import MeasureExplainer
+    >>> from skattr.measures import Expectation, PartialDependence
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> forest = RandomForestRegressor(random_state=0).fit(X, y)
+    >>> explainer = MeasureExplainer(forest, PartialDependence() - Expectation()).fit(X)
+    >>> explainer.explain(X).to_frame().shape
+    (442, 10)
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        measure: Measure | str = "partial_dependence",
+        *,
+        output: str = "auto",
+        engine: str | Engine = "auto",
+        groups: dict | None = None,
+        domain: Any = None,
+        tol: float = 1e-3,
+        max_evals: int = 100_000,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        device: str | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.measure = measure
+        self.output = output
+        self.engine = engine
+        self.groups = groups
+        self.domain = domain
+        self.tol = tol
+        self.max_evals = max_evals
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.device = device
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn the measure from background rows, and integrate all that does not depend on x.
+
+        Parameters
+        ----------
+        X : DataFrame or array (n, d)
+            The background.
+        y : array (n,), optional
+            Used only to fit a clone of an estimator that is not fitted.
+        sample_weight : array (n,), optional
+            Weights of the background's rows.
+
+        Returns
+        -------
+        self
+        """
+        check_parameters(self)
+        if hasattr(self, "_solution"):
+            del self._solution  # a fit that fails leaves nothing half done
+        terms = copy_terms(as_measure(self.measure))
+        _check_model(self.estimator)
+        X = check_X(self, X, reset=True)
+        weights = _weights(sample_weight, X)
+        self._names = frames.labels(X)
+        self.estimator_ = self._fitted_estimator(X, y, sample_weight)
+        self._attributions, self._own = attributions(self.groups, self._names)
+        self._domain = read_domain(self.domain, self._names)
+        self._output = choose_output(self.estimator_, self.output, frames.take_rows(X, slice(1)))
+        self._refuted: str | None = None
+        self._pieces = None
+        self._check_reading(X)
+        laws = missing_means(self._read(), [measure for _, measure in terms], self.engine)
+        self._terms = [*terms, *((0.0, measure) for measure in laws)]
+        self._n_terms = len(terms)
+        self._solution = self._solve(X, weights)
+        self._publish()
+        return self
+
+    @available_if(_can_add_batches)
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Add a batch to the background; the result is that of one `fit` on all batches.
+
+        Parameters
+        ----------
+        X : DataFrame or array (n, d)
+            Rows of the background.
+        y : ignored
+        sample_weight : array (n,), optional
+            Weights of the rows.
+
+        Returns
+        -------
+        self
+        """
+        if not self.__sklearn_is_fitted__():
+            return self.fit(X, y, sample_weight)
+        X = check_X(self, X, reset=False)
+        batch = self._solve(X, _weights(sample_weight, X))
+        self._solution = merge(self.pieces_, self._solution, batch, self._own, self._jobs())
+        self._publish()
+        return self
+
+    def explain(self, X: Any, *, features: Any = None, predictions: bool = True) -> Explanation:
+        """Return the attributions of rows.
+
+        Parameters
+        ----------
+        X : DataFrame or array (n, d)
+            The rows; the columns of a frame may stand in another order than in `fit`.
+        features : list, optional
+            Names (or positions) of the attributions wanted; all by default.
+        predictions : bool, default=True
+            Whether to evaluate the model at the rows too.
+
+        Returns
+        -------
+        Explanation
+        """
+        check_is_fitted(self)
+        chosen = self._choose(features)
+        rows = check_X(self, realign(X, self._names), reset=False)
+        values = self._values(rows, chosen)
+        one = len(self.output_names_) == 1
+        return Explanation(
+            values=values[:, :, 0] if one else values,
+            base_value=self.base_value_,
+            offset=_scalar(self._solution.offset),
+            predictions=self._predict(rows) if predictions else None,
+            data=X if frames.is_frame(X) else rows,
+            feature_names=tuple(self._attributions[a] for a in chosen),
+            columns=tuple(tuple(self._names[k] for k in self._own[a]) for a in chosen),
+            output_names=tuple(self.output_names_),
+            exact=self.exact_,
+            engine=self.engine_,
+            measure=repr(self.measure_),
+        )
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return the attributions as one table, (n, g), or (n, k·g) output by output.
+
+        Parameters
+        ----------
+        X : DataFrame or array (n, d)
+            The rows.
+        """
+        check_is_fitted(self)
+        rows = check_X(self, X, reset=False)
+        values = self._values(rows, range(len(self._own)))
+        return np.ascontiguousarray(values.transpose(0, 2, 1)).reshape(len(values), -1)
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Return the names of the columns of `transform`, `output__feature` for several outputs.
+
+        Parameters
+        ----------
+        input_features : list of str, optional
+            Checked against those of `fit`.
+        """
+        check_is_fitted(self)
+        given = _check_feature_names_in(self, input_features)
+        names = [
+            str(given[own[0]]) if len(own) == 1 and name == self._names[own[0]] else str(name)
+            for name, own in zip(self._attributions, self._own, strict=True)
+        ]
+        if len(self.output_names_) > 1:
+            names = [f"{output}__{name}" for output in self.output_names_ for name in names]
+        return np.array(names, dtype=object)
+
+    def curve(self, feature: Any, output: Any = None) -> Curve:
+        """Return the exact attribution of a column as a function of its value.
+
+        Parameters
+        ----------
+        feature : label or int
+            The column, by name or, where no column has that name, by position.
+        output : str or int, optional
+            One of several outputs; all by default.
+        """
+        check_is_fitted(self)
+        if feature in self._attributions and feature not in self._names:
+            raise ValueError(f"{feature!r} is a group: a function of several columns, not a curve")
+        k = position(feature, self._names, "curve")
+        a = next(a for a, own in enumerate(self._own) if k in own)
+        if len(self._own[a]) > 1:
+            raise ValueError(
+                f"column {feature!r} is part of the group {self._attributions[a]!r}, "
+                "a function of several columns"
+            )
+        rows = [repr(t.measure) for t in self._active() if t.measure.depends == "row"]
+        if rows:
+            raise ValueError(f"{', '.join(rows)} depends on the whole row: there is no curve")
+        outputs = self.output_names_
+        chosen = list(range(len(outputs)))
+        if output is not None:
+            chosen = [position(output, list(outputs), "curve, output")]
+        names = tuple(outputs[o] for o in chosen)
+        return Curve(self._names[k], names, self._table(a, k, chosen))
+
+    def describe(self) -> str:
+        """Return a few lines: what will run, why, and what it costs."""
+        check_is_fitted(self)
+        pieces = self.pieces_
+        model = type(self._output.estimator).__name__
+        lines = [
+            f"model: {model}, {self._output.scale} of {', '.join(self.output_names_)}",
+            f"read as: {pieces.describe()}",
+            f"measure: {self.measure_!r}",
+        ]
+        for term in self._active():
+            lines.append(
+                f"engine for {term.measure!r}: {term.engine.name} "
+                f"({'exact' if term.engine.exact else 'approximate'}); "
+                f"{term.engine.cost(pieces, term.measure)}"
+            )
+        return "\n".join(lines)
+
+    @property
+    def pieces_(self) -> Pieces:
+        """The model as pieces; read again when needed, never pickled."""
+        check_is_fitted(self)
+        return self._read()
+
+    def _read(self) -> Pieces:
+        pieces = getattr(self, "_pieces", None)
+        if pieces is None:
+            pieces = as_pieces(self._output, len(self._names), self._refuted)
+            self._pieces = pieces
+        return pieces
+
+    def _fitted_estimator(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        if _is_fitted(self.estimator):
+            return self.estimator
+        if y is None:
+            raise NotFittedError(
+                f"This {type(self.estimator).__name__} instance is not fitted yet: fit it, or pass "
+                "y to fit a clone of it. To keep a fitted estimator when the explainer is cloned, "
+                "wrap it in sklearn.frozen.FrozenEstimator"
+            )
+        weighted = sample_weight is not None and has_fit_parameter(self.estimator, "sample_weight")
+        extra = {"sample_weight": sample_weight} if weighted else {}
+        return clone(self.estimator).fit(X, y, **extra)
+
+    def _check_reading(self, X: Any) -> None:
+        """Compare what was read with what the model says; a wrong reading is a black box."""
+        pieces = self._read()
+        if not isinstance(pieces, Boxes):
+            return
+        rows = frames.take_rows(X, slice(8))
+        says = pieces.predict(rows)
+        if not np.allclose(pieces.evaluate(pieces.grid.encode(rows)), says, rtol=1e-5, atol=1e-8):
+            self._refuted = (
+                f"the trees of {type(self._output.estimator).__name__} do not add up to what its "
+                f"{self._output.method} returns"
+            )
+            self._pieces = None
+
+    def _solve(self, X: Any, weights: np.ndarray) -> Any:
+        pieces = self._read()
+        levels = None
+        if isinstance(pieces, Boxes):
+            levels = np.array([not cells.ordered for cells in pieces.grid.cells])
+        background = Background(X, weights, levels)
+        terms = [(coefficient, clone(measure)) for coefficient, measure in self._terms]
+        for _, measure in terms:
+            measure.fit(background, None, self._domain, self._own)
+        solution = solve(pieces, terms, self.engine, self._own, self._jobs())
+        for _, measure in terms:
+            measure.release()
+        return solution
+
+    def _active(self) -> list:
+        """Return the terms of the measure, without those that only carry references."""
+        return self._solution.terms[: self._n_terms]
+
+    def _publish(self) -> None:
+        terms = self._active()
+        fitted = [(term.coefficient, term.measure) for term in terms]
+        whole = len(fitted) == 1 and fitted[0][0] == 1.0
+        self.measure_ = fitted[0][1] if whole else LinearCombination(fitted)
+        self.engine_ = tuple(term.engine.name for term in terms)
+        self.exact_ = all(term.engine.exact for term in terms)
+        self.base_value_ = _scalar(self._solution.base_value)
+        self.output_names_ = list(self._output.names)
+        pieces = self._read()
+        self._grid = pieces.grid if isinstance(pieces, Boxes) else None
+
+    def _choose(self, features: Any) -> list[int]:
+        if features is None:
+            return list(range(len(self._attributions)))
+        if isinstance(features, str) or not np.iterable(features) or not len(features):
+            raise ValueError(f"features is a list of columns, not {features!r}")
+        return [position(name, list(self._attributions), "features") for name in features]
+
+    def _jobs(self) -> Jobs:
+        return Jobs(self.n_jobs, self.verbose)
+
+    def _blocks(self, X: Any) -> list[slice]:
+        step = max(256, BLOCK // len(self._names))
+        return [slice(start, start + step) for start in range(0, len(X), step)]
+
+    def _values(self, X: Any, chosen: Any) -> np.ndarray:
+        """Return the values of some attributions, (n, g, k)."""
+        solution = self._solution
+        pieces = self.pieces_ if any(solution.rest[a] for a in chosen) else None
+        result = np.empty((len(X), len(chosen), len(self.output_names_)))
+
+        def fill(block: slice) -> None:
+            rows = frames.take_rows(X, block)
+            codes = None if self._grid is None else self._grid.encode(rows)
+            result[block] = solution.values(pieces, rows, codes, self._own, chosen, self._jobs())
+
+        if self._grid is None:  # equal values in all rows share evaluations
+            fill(slice(len(X)))
+        else:
+            parallel = joblib.Parallel(self.n_jobs, require="sharedmem")
+            parallel(joblib.delayed(fill)(block) for block in self._blocks(X))
+        return result
+
+    def _predict(self, X: Any) -> np.ndarray:
+        blocks = [self._output(frames.take_rows(X, block)) for block in self._blocks(X)]
+        result = np.concatenate(blocks)
+        return result[:, 0] if result.shape[1] == 1 else result
+
+    def _table(self, a: int, k: int, outputs: list[int]) -> CellTable | FunctionTable:
+        if self._grid is not None and not self._solution.rest[a]:
+            cells = self._grid.cells[k]
+            values = self._solution.curve(a, cells.n_codes)
+            return CellTable(cells, values[:, outputs])
+        template = next(
+            (t.state.X for t in self._active() if getattr(t.state, "X", None) is not None), None
+        )
+        if template is None:  # nothing depends on x
+            constant = np.tile(self._solution.constants[a][outputs], (2, 1))
+            return CellTable(Cells(edges=np.empty(0)), constant)
+        points = frames.sorted_values(frames.column(template, k))
+        row = frames.take_rows(template, slice(1))
+        return FunctionTable(partial(self._at_values, row, a, k, outputs), points)
+
+    def _at_values(self, row: Any, a: int, k: int, outputs: list[int], values: Any) -> np.ndarray:
+        rows = frames.with_column(row, k, values)
+        codes = None if self._grid is None else self._grid.encode(rows)
+        found = self._solution.values(self.pieces_, rows, codes, self._own, [a], self._jobs())
+        return found[:, 0, outputs]
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_solution")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = False
+        tags.transformer_tags.preserves_dtype = []
+        tags.input_tags.sparse = False
+        tags.input_tags.allow_nan = takes_missing(self.estimator)
+        return tags
+
+    def __getstate__(self) -> dict:
+        state = dict(super().__getstate__())
+        state.pop("_pieces", None)
+        return state
+
+
+def _weights(sample_weight: Any, X: Any) -> np.ndarray:
+    return check_weights(_check_sample_weight(sample_weight, X, dtype=np.float64), len(X))
+
+
+def _check_model(estimator: Any) -> None:
+    if type(estimator).__module__.split(".")[0] == "torch" or any(
+        base.__module__.startswith("torch.nn") for base in type(estimator).__mro__
+    ):
+        raise ValueError(
+            "torch modules are not read yet; wrap yours in a function that maps an array to an array"
+        )
+    if not (hasattr(estimator, "predict") or callable(estimator)):
+        raise TypeError(
+            f"{type(estimator).__name__} is no model: it has no predict and cannot be called"
+        )
+
+
+def _scalar(values: np.ndarray) -> float | np.ndarray:
+    return float(values[0]) if len(values) == 1 else values

@@ -1,0 +1,245 @@
+"""One way to read and write columns, whatever X is: pandas, polars, another frame, or an array.
+
+pandas is used as itself, because narwhals wants unique names of type str; every other frame goes
+through narwhals, never through pandas.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+
+
+def is_frame(X: Any) -> bool:
+    """Tell whether X is an eager data frame."""
+    return isinstance(X, pd.DataFrame) or nw.dependencies.is_into_dataframe(X)
+
+
+def _frame(X: Any) -> nw.DataFrame:
+    return nw.from_native(X, eager_only=True)
+
+
+def labels(X: Any) -> list:
+    """Return the names of the columns: those of a frame, x0, x1, … for an array."""
+    if isinstance(X, pd.DataFrame):
+        return list(X.columns)
+    if is_frame(X):
+        return list(_frame(X).columns)
+    return [f"x{k}" for k in range(X.shape[1])]
+
+
+def take_rows(X: Any, rows: Any) -> Any:
+    """Return some rows, given as a slice (no copy where possible) or an array of positions."""
+    if isinstance(X, pd.DataFrame):
+        return X.iloc[rows]
+    if is_frame(X):
+        return _frame(X)[rows].to_native()
+    return X[rows]
+
+
+def reorder(X: Any, names: list) -> Any:
+    """Return the columns of a frame in another order."""
+    if isinstance(X, pd.DataFrame):
+        return X.loc[:, names]
+    return _frame(X).select(names).to_native()
+
+
+def column(X: Any, k: int) -> Any:
+    """Return column k: a pandas Series, a narwhals Series, or an array."""
+    if isinstance(X, pd.DataFrame):
+        return X.iloc[:, k]
+    if is_frame(X):
+        frame = _frame(X)
+        return frame[frame.columns[k]]
+    return X[:, k]
+
+
+def is_level(X: Any, k: int) -> bool:
+    """Tell whether the values of a column are levels (categories, booleans, strings), not numbers."""
+    values = column(X, k)
+    if isinstance(values, nw.Series):
+        return not (values.dtype.is_numeric() or values.dtype.is_temporal())
+    kind = values.dtype
+    return not pd.api.types.is_any_real_numeric_dtype(kind) and not (
+        pd.api.types.is_datetime64_any_dtype(kind) or pd.api.types.is_timedelta64_dtype(kind)
+    )
+
+
+def to_array(values: Any) -> np.ndarray:
+    """Return a column as a numpy array."""
+    if isinstance(values, nw.Series):
+        return values.to_numpy()
+    return np.asarray(values)
+
+
+def to_float(values: Any) -> np.ndarray:
+    """Return a numeric column as float64, NaN where it is missing."""
+    if isinstance(values, pd.Series):
+        return values.to_numpy(dtype=np.float64, na_value=np.nan)
+    if isinstance(values, nw.Series):
+        return values.cast(nw.Float64).to_numpy()
+    return np.asarray(values, dtype=np.float64)
+
+
+def is_missing(value: Any) -> bool:
+    """Tell whether a single value is missing."""
+    missing = pd.isna(value)
+    return isinstance(missing, bool | np.bool_) and bool(missing)
+
+
+def distinct_levels(values: Any) -> list:
+    """Return the distinct values of a column that are not missing, in order of appearance."""
+    if isinstance(values, pd.Series):
+        return list(values.dropna().unique())
+    return [v for v in dict.fromkeys(to_array(values).tolist()) if not is_missing(v)]
+
+
+def _identity(values: Any) -> np.ndarray:
+    """Number the values of a column so that equal numbers mean the same value in every respect."""
+    array = to_array(values)
+    if array.dtype == np.float64:  # by bits: 0.0 is not -0.0
+        return np.unique(np.ascontiguousarray(array).view(np.int64), return_inverse=True)[1]
+    if array.dtype.kind in "biufmM":
+        return np.unique(array, return_inverse=True)[1]
+    seen: dict = {}
+    return np.array([seen.setdefault((type(v), repr(v)), len(seen)) for v in array], dtype=np.int64)
+
+
+def distinct_rows(X: Any, columns: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """Find equal rows of some columns: the first of each kind, and for every row its kind."""
+    keys = np.stack([_identity(column(X, k)) for k in columns], axis=1)
+    _, first, kind = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    return first, kind.reshape(-1)
+
+
+def pin(Z: Any, X: Any, row: int, columns: tuple[int, ...]) -> Any:
+    """Return a copy of Z with some columns set to their values in one row of X."""
+    n = len(Z)
+    if isinstance(Z, pd.DataFrame):
+        Z = Z.copy()
+        for k in columns:
+            values = column(X, k)
+            if isinstance(values, pd.Series):  # keeps the dtype, also of a missing value
+                Z.isetitem(k, values.iloc[np.full(n, row)].array)
+            else:
+                Z.isetitem(k, np.full(n, to_array(values)[row]))
+        return Z
+    if is_frame(Z):
+        frame = _frame(Z)
+        new = []
+        for k in columns:
+            values = column(X, k)
+            if not isinstance(values, nw.Series):
+                raise TypeError(
+                    f"the background is a {type(Z).__name__}, so explain one too, not a "
+                    f"{type(X).__name__}"
+                )
+            new.append(values[np.full(n, row)].alias(frame.columns[k]))
+        return frame.with_columns(*new).to_native()
+    Z = Z.astype(np.result_type(Z.dtype, to_array(column(X, columns[0])).dtype))
+    for k in columns:
+        Z[:, k] = to_array(column(X, k))[row]
+    return Z
+
+
+def concatenate(frames: list) -> Any:
+    """Stack frames or arrays of the same columns."""
+    if isinstance(frames[0], pd.DataFrame):
+        return pd.concat(frames, ignore_index=True)
+    if is_frame(frames[0]):
+        return nw.concat([_frame(X) for X in frames]).to_native()
+    return np.concatenate(frames)
+
+
+def one_row(point: Any, like: Any) -> Any:
+    """Return a point (array, dict, Series, one-row frame) as a row of the same kind as `like`."""
+    names = labels(like)
+    if is_frame(point) or (isinstance(point, np.ndarray) and point.ndim == 2):
+        if len(point) != 1:
+            raise ValueError(f"a Baseline is one point, this one has {len(point)} rows")
+        if is_frame(point):
+            values = dict(zip(labels(point), [to_array(column(point, k))[0] for k in
+                          range(len(labels(point)))], strict=True))  # fmt: skip
+        else:
+            values = dict(zip(names, point[0], strict=False))
+            _check_length(point.shape[1], names)
+    elif isinstance(point, dict):
+        values = point
+    elif isinstance(point, pd.Series):
+        values = point.to_dict()
+    else:
+        array = np.asarray(point)
+        if array.ndim != 1:
+            raise ValueError(f"a Baseline is one point, this one has shape {array.shape}")
+        _check_length(len(array), names)
+        values = dict(zip(names, array.tolist(), strict=True))
+    missing = [name for name in names if name not in values]
+    if missing:
+        raise ValueError(f"the Baseline's point has no value for {missing}")
+    unknown = [name for name in values if name not in set(names)]
+    if unknown:
+        raise ValueError(f"the Baseline's point names unknown columns {unknown}; X has {names}")
+    return _build_row([values[name] for name in names], like)
+
+
+def _check_length(length: int, names: list) -> None:
+    if length != len(names):
+        raise ValueError(f"the Baseline's point has {length} values, X has {len(names)} columns")
+
+
+def _build_row(values: list, like: Any) -> Any:
+    if isinstance(like, pd.DataFrame):
+        row = like.iloc[[0]].reset_index(drop=True)
+        for k, value in enumerate(values):
+            dtype = like.dtypes.iloc[k]
+            try:
+                new = pd.Series([value], dtype=dtype)
+            except (TypeError, ValueError):  # such as a fraction in a column of integers
+                new = pd.Series([value])
+            if isinstance(dtype, pd.CategoricalDtype) and new.isna()[0] and not is_missing(value):
+                raise ValueError(
+                    f"the Baseline's value {value!r} is not a category of column "
+                    f"{like.columns[k]!r}"
+                )
+            row.isetitem(k, new)
+        return row
+    if is_frame(like):
+        frame = _frame(like)
+        data = {name: [v] for name, v in zip(frame.columns, values, strict=True)}
+        return nw.from_dict(data, schema=frame.schema, backend=frame.implementation).to_native()
+    return np.array([values], dtype=np.result_type(like.dtype, np.asarray(values).dtype))
+
+
+def sorted_values(values: Any) -> np.ndarray:
+    """Return the distinct values of a column that are not missing, sorted where they can be."""
+    distinct = distinct_levels(values)
+    try:
+        distinct = sorted(distinct)
+    except TypeError:  # no order between them
+        pass
+    result = np.empty(len(distinct), object)
+    result[:] = distinct
+    return pd.Series(result).infer_objects().to_numpy()
+
+
+def with_column(row: Any, k: int, values: Any) -> Any:
+    """Return one row repeated, with column k set to some values."""
+    rows = np.zeros(len(values), np.intp)
+    if isinstance(row, pd.DataFrame):
+        result = row.iloc[rows].reset_index(drop=True)
+        dtype = row.dtypes.iloc[k]
+        new = pd.Series(to_array(values))
+        result.isetitem(k, new.astype(dtype) if isinstance(dtype, pd.CategoricalDtype) else new)
+        return result
+    if is_frame(row):
+        frame = _frame(row)
+        name = frame.columns[k]
+        series = nw.new_series(name, list(to_array(values)), backend=frame.implementation)
+        return frame[rows].with_columns(series).to_native()
+    new = to_array(values)
+    result = row[rows].astype(np.result_type(row.dtype, new.dtype))
+    result[:, k] = new
+    return result

@@ -1,0 +1,142 @@
+"""What the explainer takes, checked: X, attributions, domain and parameters."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state, get_tags
+from sklearn.utils.validation import validate_data
+
+from skattr import frames
+
+
+def takes_missing(estimator: Any) -> bool:
+    """Tell whether missing values may be handed to the estimator, which may still refuse them."""
+    if not hasattr(estimator, "__sklearn_tags__"):
+        return True
+    return bool(get_tags(estimator).input_tags.allow_nan)
+
+
+def check_X(explainer: BaseEstimator, X: Any, *, reset: bool) -> Any:
+    """Check X and remember (reset) or compare its columns; frames stay as they are."""
+    if frames.is_frame(X):
+        names = frames.labels(X)
+        double = sorted({str(name) for name in names if names.count(name) > 1})
+        if double:
+            raise ValueError(f"the columns {double} stand in X more than once; rename them")
+        if len(X) == 0:
+            raise ValueError(f"Found array with 0 sample(s) (shape={X.shape}): X has no rows")
+        if not names:
+            raise ValueError(f"0 feature(s) (shape={X.shape}): X has no columns")
+        validate_data(explainer, X, reset=reset, skip_check_array=True)
+        return X
+    objects = np.asarray(X).ravel() if getattr(X, "dtype", None) == object else ()
+    return validate_data(
+        explainer,
+        X,
+        reset=reset,
+        dtype=None if any(isinstance(v, str) for v in objects) else "numeric",
+        # what takes missing values decides about infinite ones itself
+        ensure_all_finite=not takes_missing(explainer.estimator),  # type: ignore[attr-defined]
+    )
+
+
+def realign(X: Any, names: list) -> Any:
+    """Return the columns of a frame in the order of fit, or say what is wrong with them."""
+    if not frames.is_frame(X):
+        return X
+    found = frames.labels(X)
+    if found == names:
+        return X
+    missing = [name for name in names if name not in found]
+    extra = [name for name in found if name not in names]
+    if missing or extra:
+        words = [f"{what}: {which}" for what, which in
+                 (("missing", missing), ("not known from fit", extra)) if which]  # fmt: skip
+        raise ValueError(
+            "The feature names should match those that were passed during fit. "
+            f"Columns {'; '.join(words)}"
+        )
+    return frames.reorder(X, names)
+
+
+def attributions(groups: Any, names: list) -> tuple[tuple, tuple]:
+    """Return the names of the attributions and their columns; a group stands at its first member."""
+    if groups is None:
+        return tuple(names), tuple((k,) for k in range(len(names)))
+    if not isinstance(groups, dict):
+        raise TypeError(f"groups is a dict of name: [columns], not {type(groups).__name__}")
+    member_of: dict[int, str] = {}
+    for name, members in groups.items():
+        if isinstance(members, str) or not len(members):
+            raise ValueError(f"groups[{name!r}] is a list of columns, not {members!r}")
+        for member in members:
+            k = position(member, names, f"groups[{name!r}]")
+            if k in member_of:
+                raise ValueError(
+                    f"groups: column {names[k]!r} is in {member_of[k]!r} and in {name!r}; "
+                    "a column has one place"
+                )
+            member_of[k] = name
+    clash = [n for k, n in enumerate(names) if k not in member_of and n in groups]
+    if clash:
+        raise ValueError(f"groups: {clash} name columns outside of the group; rename the group")
+    own: dict = {}
+    for k, name in enumerate(names):
+        group = member_of.get(k)
+        own.setdefault(("column", k) if group is None else ("group", group), []).append(k)
+    labels = tuple(names[where] if kind == "column" else where for kind, where in own)
+    return labels, tuple(tuple(columns) for columns in own.values())
+
+
+def position(name: Any, names: list, where: str) -> int:
+    """Return the position of a column, given by its name or, where none has it, its position."""
+    if name in names:
+        return names.index(name)
+    if isinstance(name, Integral) and not isinstance(name, bool) and 0 <= name < len(names):
+        return int(name)
+    raise ValueError(f"{where}: there is no column {name!r}; X has {list(names)}")
+
+
+def read_domain(domain: Any, names: list) -> dict[int, tuple[float, float]]:
+    """Return position → (low, high) from an array (d, 2) or a dict."""
+    if domain is None:
+        return {}
+    if isinstance(domain, dict):
+        pairs = {position(name, names, "domain"): pair for name, pair in domain.items()}
+    else:
+        array = np.asarray(domain, dtype=float)
+        if array.shape != (len(names), 2):
+            raise ValueError(
+                f"domain has shape {array.shape}; it is (n_columns, 2) = ({len(names)}, 2), "
+                "or a dict {column: (low, high)}"
+            )
+        pairs = dict(enumerate(array))
+    result = {}
+    for k, pair in pairs.items():
+        if np.shape(pair) != (2,):
+            raise ValueError(f"domain[{names[k]!r}] is (low, high), not {pair!r}")
+        low, high = float(pair[0]), float(pair[1])
+        if not np.isfinite([low, high]).all() or low > high:
+            raise ValueError(
+                f"domain[{names[k]!r}] = ({low}, {high}) is empty or infinite; low <= high, finite"
+            )
+        result[k] = (low, high)
+    return result
+
+
+def check_parameters(explainer: Any) -> None:
+    """Refuse parameters that cannot be meant, before anything is computed."""
+    if not (isinstance(explainer.tol, Real) and explainer.tol > 0):
+        raise ValueError(f"tol={explainer.tol!r} must be a positive number")
+    if not (isinstance(explainer.max_evals, Real) and explainer.max_evals > 0):
+        raise ValueError(f"max_evals={explainer.max_evals!r} must be a positive number")
+    check_random_state(explainer.random_state)
+    if explainer.device not in (None, "cpu"):
+        raise ValueError(
+            f"device={explainer.device!r}: kernels for other devices are not built yet; "
+            "use None or 'cpu'"
+        )

@@ -1,0 +1,1 @@
+"""Numba loops: arrays in, arrays filled; no classes, no validation."""

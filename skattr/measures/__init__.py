@@ -1,0 +1,33 @@
+"""μ: families of measures μ_{j,x}, learned from background data, closed under +, - and scalar *."""
+
+from typing import Any
+
+from skattr.measures.base import LinearCombination, Measure
+from skattr.measures.empirical import Baseline, Dirac, Expectation, PartialDependence
+from skattr.measures.product import ProductMarginal, Uniform
+
+__all__ = [
+    "Baseline", "Dirac", "Expectation", "LinearCombination", "Measure", "PartialDependence",
+    "ProductMarginal", "Uniform",
+]  # fmt: skip
+
+BY_NAME = {
+    "partial_dependence": PartialDependence,
+    "product_marginal": ProductMarginal,
+    "uniform": Uniform,
+    "expectation": Expectation,
+}
+NOT_BUILT = ("conditional", "shapley")
+
+
+def as_measure(measure: Any) -> Measure:
+    """Return a measure, given itself or its name."""
+    if isinstance(measure, Measure):
+        return measure
+    if measure in NOT_BUILT:
+        raise ValueError(f"measure={measure!r} is not built yet; there are {sorted(BY_NAME)}")
+    if not isinstance(measure, str) or measure not in BY_NAME:
+        raise ValueError(
+            f"measure={measure!r} is not known; give a Measure or one of {sorted(BY_NAME)}"
+        )
+    return BY_NAME[measure]()

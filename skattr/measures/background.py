@@ -1,0 +1,64 @@
+"""The data that a measure is learned from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from skattr import frames
+
+
+class Background:
+    """Rows and their positive weights; codes are made once for all measures.
+
+    `levels` (d,) says which columns hold levels rather than numbers: by their dtype, or because the
+    estimator itself declares them categorical.
+    """
+
+    def __init__(self, X: Any, weights: np.ndarray, levels: np.ndarray | None = None) -> None:
+        keep = weights > 0
+        self.X = X if keep.all() else frames.take_rows(X, np.flatnonzero(keep))
+        self.weights = weights[keep]
+        self.names = frames.labels(X)
+        self.levels = np.array([frames.is_level(X, k) for k in range(len(self.names))], bool)
+        if levels is not None:
+            self.levels |= levels
+        self._encoded: tuple | None = None
+
+    def __len__(self) -> int:
+        return len(self.weights)
+
+    def column(self, k: int) -> Any:
+        """Return the values of column k."""
+        return frames.column(self.X, k)
+
+    def codes(self, grid: Any) -> np.ndarray:
+        """Return the codes of all rows, (d, n)."""
+        if self._encoded is None or self._encoded[0] is not grid:
+            self._encoded = (grid, grid.encode(self.X))
+        return self._encoded[1]
+
+
+def as_background(X: Any, sample_weight: Any = None) -> Background:
+    """Return X as a Background; the explainer's own is passed on as it is."""
+    if isinstance(X, Background):
+        return X
+    X = X if frames.is_frame(X) else np.asarray(X)
+    if X.ndim != 2 or len(X) == 0:
+        raise ValueError(f"a background is two-dimensional and has rows, not of shape {X.shape}")
+    weights = np.ones(len(X)) if sample_weight is None else np.asarray(sample_weight, float)
+    return Background(X, check_weights(weights, len(X)))
+
+
+def check_weights(weights: np.ndarray, n: int) -> np.ndarray:
+    """Refuse weights that make no measure."""
+    if weights.shape != (n,):
+        raise ValueError(f"sample_weight has shape {weights.shape}, X has {n} rows")
+    if not np.isfinite(weights).all():
+        raise ValueError("sample_weight has values that are missing or infinite")
+    if (weights < 0).any():
+        raise ValueError("sample_weight has negative values; weights are at least 0")
+    if not (weights > 0).any():
+        raise ValueError("sample_weight is 0 for every row; some row must count")
+    return weights

@@ -1,0 +1,199 @@
+"""μ: families of measures μ_{j,x}, learned from data, and their algebra.
+
+The protocol. A measure is a BaseEstimator. `fit(X, sample_weight, domain, own)` learns it and never
+sees f. It says
+
+- `depends`: on "nothing", on the "own" value x_j alone (then it has curves), or on the whole "row";
+- `mass` of each μ_{j,x};
+- `reference()`: the probability law that `Explanation.centered` subtracts;
+- `views`: under which of these names engines can ask for it, each for all attributions at once:
+  `rows()`, `factors()`, `atoms(X, own)`;
+- `adds_up`: whether batches of the background give the result of one `fit`.
+
+An attribution is a tuple of raw columns, `own` the tuple of all attributions.
+"""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+
+from skattr.measures.background import Background, as_background
+
+
+class Rows(NamedTuple):
+    """μ_{j,x} = Σ_r w_r δ_{z_r} / Σ w, with the own coordinates of z_r set to x's if `pinned`."""
+
+    background: Background
+    pinned: bool
+
+
+class Factors(NamedTuple):
+    """μ_{j,x} = Σ_c π_c ⊗_i ν_{c,i}, with the own factors replaced by δ_{x_i} if `pinned`."""
+
+    components: list[tuple[float, list]]  # π_c, one law a column
+    pinned: bool
+
+
+class Atoms(NamedTuple):
+    """μ_{j,x_i} = Σ_a weights[j, a] δ_{points_a} over the atoms a of row i."""
+
+    points: Any  # a frame or an array, one row an atom
+    weights: np.ndarray  # (g, n_atoms)
+    row: np.ndarray  # (n_atoms,) the explained row
+
+
+class Measure(BaseEstimator):
+    """A family of measures μ_{j,x}, one for each attribution j and explained row x."""
+
+    depends = "own"
+    mass = 1.0
+    views: tuple[str, ...] = ()
+    adds_up = True
+    __array_ufunc__ = None  # so that numpy scalars leave `*` to us
+
+    def fit(
+        self,
+        X: Any,
+        sample_weight: Any = None,
+        domain: dict | None = None,
+        own: tuple[tuple[int, ...], ...] | None = None,
+    ) -> Self:
+        """Learn the measure from background rows.
+
+        Parameters
+        ----------
+        X : DataFrame or array (n, d)
+            The background.
+        sample_weight : array (n,), optional
+            Weights of its rows.
+        domain : dict, optional
+            Position of a column → (low, high), where not the background's range.
+        own : tuple of tuples of int, optional
+            The attributions; one a column by default.
+        """
+        self.background_ = as_background(X, sample_weight)
+        self.domain_ = domain or {}
+        return self
+
+    def release(self) -> None:
+        """Forget the background: what is left is what was learned."""
+        self.background_ = None
+
+    def reference(self) -> Measure:
+        """Return the probability law that centring subtracts."""
+        raise NotImplementedError
+
+    def __add__(self, other: Any) -> Measure:
+        return _sum([*as_terms(self), *as_terms(other)]) if _is_measure(other) else NotImplemented
+
+    def __radd__(self, other: Any) -> Measure:
+        return self if other == 0 else NotImplemented  # so that `sum` works
+
+    def __sub__(self, other: Any) -> Measure:
+        return self + (-1.0) * other if _is_measure(other) else NotImplemented
+
+    def __neg__(self) -> Measure:
+        return self * -1.0
+
+    def __mul__(self, factor: Any) -> Measure:
+        if not isinstance(factor, Real):
+            return NotImplemented
+        if not np.isfinite(factor):
+            raise ValueError(f"a measure cannot be multiplied by {factor}")
+        return _sum([(float(factor) * c, measure) for c, measure in as_terms(self)])
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, divisor: Any) -> Measure:
+        return self * (1.0 / divisor) if isinstance(divisor, Real) else NotImplemented
+
+
+class LinearCombination(Measure):
+    """Σ_i c_i μ_i: what `+`, `-` and scalar `*` give.
+
+    Parameters
+    ----------
+    terms : list of (float, Measure)
+        The coefficients and measures. They are parameters too: `term0`, `coefficient0`, `term1`, …
+
+    Examples
+    --------
+    >>> from skattr.measures import Expectation, PartialDependence
+    >>> PartialDependence() - 0.5 * Expectation("product")
+    PartialDependence() - 0.5 * Expectation(law='product')
+    """
+
+    def __init__(self, terms: list) -> None:
+        self.terms = terms
+
+    def get_params(self, deep: bool = True) -> dict:
+        """Return the parameters, those of the terms as `term0__…`."""
+        params: dict = {"terms": self.terms}
+        if deep:
+            for i, (coefficient, measure) in enumerate(self.terms):
+                params[f"coefficient{i}"] = coefficient
+                params[f"term{i}"] = measure
+                nested = measure.get_params().items()
+                params.update({f"term{i}__{name}": value for name, value in nested})
+        return params
+
+    def set_params(self, **params: Any) -> Self:
+        """Set `terms`, `coefficient0`, `term0`, `term0__…`."""
+        if "terms" in params:
+            self.terms = params.pop("terms")
+        terms = [list(term) for term in self.terms]
+        places = {f"{word}{i}": (i, part) for i in range(len(terms))
+                  for part, word in enumerate(("coefficient", "term"))}  # fmt: skip
+        for name in [name for name in params if name in places]:
+            i, part = places[name]
+            terms[i][part] = params.pop(name)
+        for name, value in params.items():
+            head, _, rest = name.partition("__")
+            if head not in places or not rest or places[head][1] == 0:
+                raise ValueError(f"a LinearCombination of {len(terms)} terms has no {name!r}")
+            terms[places[head][0]][1].set_params(**{rest: value})
+        self.terms = [(coefficient, measure) for coefficient, measure in terms]
+        return self
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        text = ""
+        for coefficient, measure in self.terms:
+            sign = "-" if coefficient < 0 else "+"
+            size = abs(coefficient)
+            factor = "" if size == 1 else f"{size:g} * "
+            lead = ("-" if sign == "-" else "") if not text else f" {sign} "
+            text += f"{lead}{factor}{measure!r}"
+        return text or "LinearCombination([])"
+
+
+def _is_measure(other: Any) -> bool:
+    return isinstance(other, Measure)
+
+
+def _sum(terms: list) -> Measure:
+    if len(terms) == 1 and terms[0][0] == 1.0:
+        return terms[0][1]
+    return LinearCombination(terms)
+
+
+def as_terms(measure: Measure) -> list[tuple[float, Measure]]:
+    """Return a measure as a list of (coefficient, measure that is no combination)."""
+    if not isinstance(measure, LinearCombination):
+        return [(1.0, measure)]
+    terms = []
+    for entry in measure.terms:
+        if not (isinstance(entry, tuple | list) and len(entry) == 2 and _is_measure(entry[1])):
+            raise TypeError(f"a term is (coefficient, Measure), not {entry!r}")
+        terms += [(float(entry[0]) * c, inner) for c, inner in as_terms(entry[1])]
+    if not terms:
+        raise ValueError("a LinearCombination needs at least one term")
+    return terms
+
+
+def copy_terms(measure: Measure) -> list[tuple[float, Measure]]:
+    """Return the terms with unfitted copies of the measures."""
+    return [(coefficient, clone(term)) for coefficient, term in as_terms(measure)]

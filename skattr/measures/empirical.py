@@ -1,0 +1,139 @@
+"""Measures made of rows of data: partial dependence, expectation, Dirac and baseline."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from skattr import frames
+from skattr.measures.background import Background
+from skattr.measures.base import Atoms, Factors, Measure, Rows
+from skattr.measures.laws import Empirical, uniform_law
+
+
+class PartialDependence(Measure):
+    """δ_{x_j} ⊗ P_{-j}: the mean of f over the background with the own value put into every row.
+
+    Its attribution is E f(x_j, X_{-j}) [the paper's Table 1, row 3]. Choose it to see what the model
+    does with a column when the others stay as they are in the data. Where columns are strongly
+    correlated, it asks the model about points that do not exist.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skattr import MeasureExplainer
+    >>> X = np.array([[0.0, 1.0], [2.0, 3.0]])
+    >>> explainer = MeasureExplainer(lambda X: X[:, 0] * X[:, 1], PartialDependence()).fit(X)
+    >>> explainer.explain(X).values
+    array([[0., 1.],
+           [4., 3.]])
+    """
+
+    views = ("rows",)
+
+    def rows(self) -> Rows:
+        """Return the background, own coordinates pinned."""
+        return Rows(self.background_, True)
+
+    def reference(self) -> Measure:
+        """Return P."""
+        return Expectation()
+
+
+class Expectation(Measure):
+    """P itself, the same for every attribution and row: the mean of f.
+
+    Subtract it from another measure to centre it: `PartialDependence() - Expectation()`.
+
+    Parameters
+    ----------
+    law : {"joint", "product", "uniform"}
+        P, the product ⊗P_i of its marginals, or the uniform law on the domain: what centres
+        `PartialDependence`, `ProductMarginal` and `Uniform`.
+    """
+
+    depends = "nothing"
+
+    def __init__(self, law: str = "joint") -> None:
+        self.law = law
+
+    @property
+    def views(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The view that belongs to the law."""
+        return ("rows",) if self.law == "joint" else ("factors",)
+
+    def fit(self, X: Any, sample_weight: Any = None, domain: dict | None = None,
+            own: tuple[tuple[int, ...], ...] | None = None) -> Self:  # fmt: skip
+        """Learn the law from background rows."""
+        if self.law not in ("joint", "product", "uniform"):
+            raise ValueError(
+                f"Expectation(law={self.law!r}): it is one of 'joint', 'product', 'uniform'"
+            )
+        return super().fit(X, sample_weight, domain, own)
+
+    def rows(self) -> Rows:
+        """Return the background as it is."""
+        return Rows(self.background_, False)
+
+    def factors(self) -> Factors:
+        """Return one component."""
+        background = self.background_
+        columns = range(len(background.names))
+        if self.law == "product":
+            laws: list = [Empirical(background, k) for k in columns]
+        else:
+            laws = [uniform_law(background, k, self.domain_) for k in columns]
+        return Factors([(1.0, laws)], False)
+
+    def reference(self) -> Measure:
+        """Return itself."""
+        return self
+
+
+class Dirac(Measure):
+    """δ_x: the prediction f(x), for every attribution."""
+
+    depends = "row"
+    views = ("atoms",)
+
+    def atoms(self, X: Any, own: tuple) -> Atoms:
+        """Return every row as its own atom."""
+        n = len(X)
+        return Atoms(X, np.broadcast_to(1.0, (len(own), n)), np.arange(n))
+
+    def reference(self) -> Measure:
+        """Return P."""
+        return Expectation()
+
+
+class Baseline(Measure):
+    """δ_p: the prediction f(p) at one fixed point, for every attribution and row.
+
+    Parameters
+    ----------
+    point : array (d,), dict, Series or one-row frame
+        The point; a dict, a Series or a frame names the columns.
+    """
+
+    depends = "nothing"
+    views = ("rows",)
+
+    def __init__(self, point: Any) -> None:
+        self.point = point
+
+    def fit(self, X: Any, sample_weight: Any = None, domain: dict | None = None,
+            own: tuple[tuple[int, ...], ...] | None = None) -> Self:  # fmt: skip
+        """Turn the point into a row like the background's."""
+        super().fit(X, sample_weight, domain, own)
+        row = frames.one_row(self.point, self.background_.X)
+        self.background_ = Background(row, np.ones(1))
+        return self
+
+    def rows(self) -> Rows:
+        """Return the point as a background of one row."""
+        return Rows(self.background_, False)
+
+    def reference(self) -> Measure:
+        """Return itself."""
+        return self

@@ -1,0 +1,127 @@
+"""One-dimensional laws: the factors of product measures.
+
+A law knows the mass of each code of a column, `masses(grid, k)`, code 0 (missing) first. `coded`
+returns what an engine keeps of it: something small that adds up over batches with `merge`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from skattr import frames
+from skattr.measures.background import Background
+
+
+@dataclass(eq=False)
+class Empirical:
+    """P_k: the background's own values, missing ones too."""
+
+    background: Background
+    k: int
+
+    def coded(self, grid: Any) -> Counts:
+        """Return the weight of each code."""
+        codes = self.background.codes(grid)[self.k]
+        n_codes = grid.cells[self.k].n_codes
+        return Counts(np.bincount(codes, weights=self.background.weights, minlength=n_codes))
+
+
+@dataclass(eq=False)
+class Counts:
+    """The weights of the codes of a column, not normalised."""
+
+    weights: np.ndarray
+
+    def masses(self, grid: Any, k: int) -> np.ndarray:
+        """Return the mass of each code."""
+        return self.weights / self.weights.sum()
+
+    def merge(self, other: Counts) -> Counts:
+        """Add a batch."""
+        return Counts(self.weights + other.weights)
+
+
+@dataclass(eq=False)
+class Interval:
+    """The uniform law on [low, high]; a point if they are equal."""
+
+    low: float
+    high: float
+    name: Any
+    given: bool = False  # by the user, so that batches do not widen it
+
+    def coded(self, grid: Any) -> Interval:
+        """Return itself: it is small."""
+        return self
+
+    def masses(self, grid: Any, k: int) -> np.ndarray:
+        """Return the mass of each code: lengths over high - low."""
+        cells = grid.cells[k]
+        masses = np.zeros(cells.n_codes)
+        if self.low == self.high:
+            masses[cells.encode_values(np.array([self.low]), self.name)] = 1.0
+            return masses
+        below = np.clip((cells.edges - self.low) / (self.high - self.low), 0.0, 1.0)
+        masses[1:] = np.diff(np.concatenate([[0.0], below, [1.0]]))
+        return masses
+
+    def merge(self, other: Interval) -> Interval:
+        """Widen the interval to a batch's."""
+        if self.given:
+            return self
+        return Interval(min(self.low, other.low), max(self.high, other.high), self.name)
+
+
+@dataclass(eq=False)
+class Levels:
+    """Equal weight on the levels of a column."""
+
+    levels: list
+    name: Any
+
+    def coded(self, grid: Any) -> Levels:
+        """Return itself: it is small."""
+        return self
+
+    def masses(self, grid: Any, k: int) -> np.ndarray:
+        """Return the mass of each code."""
+        cells = grid.cells[k]
+        array = np.empty(len(self.levels), object)
+        array[:] = self.levels
+        codes = cells.encode_values(array, self.name)
+        return np.bincount(codes, minlength=cells.n_codes) / len(self.levels)
+
+    def merge(self, other: Levels) -> Levels:
+        """Join a batch's levels."""
+        return Levels(list(dict.fromkeys([*self.levels, *other.levels])), self.name)
+
+
+def uniform_law(background: Background, k: int, domain: dict) -> Interval | Levels:
+    """Return the uniform law of a column: on its side of the domain, or on its levels."""
+    name = background.names[k]
+    if background.levels[k]:
+        if k in domain:
+            raise ValueError(f"domain names column {name!r}, which has levels, not a range")
+        levels = frames.distinct_levels(background.column(k))
+        if not levels:
+            raise ValueError(f"column {name!r} has no value in the background to be uniform on")
+        return Levels(levels, name)
+    if k in domain:
+        return Interval(*domain[k], name, given=True)
+    values = frames.to_float(background.column(k))
+    values = values[~np.isnan(values)]
+    if len(values) == 0:
+        raise ValueError(
+            f"column {name!r} has no value in the background to be uniform on; "
+            f"give domain={{{name!r}: (low, high)}}"
+        )
+    low, high = float(values.min()), float(values.max())
+    if not np.isfinite(high - low):
+        raise ValueError(
+            f"column {name!r} ranges from {low} to {high}, on which nothing is uniform; "
+            f"give domain={{{name!r}: (low, high)}}"
+        )
+    return Interval(low, high, name)

@@ -1,0 +1,48 @@
+"""Measures that are products of one-dimensional laws, but for the own column."""
+
+from __future__ import annotations
+
+from skattr.measures.base import Factors, Measure
+from skattr.measures.empirical import Expectation
+from skattr.measures.laws import Empirical, uniform_law
+
+
+class ProductMarginal(Measure):
+    """δ_{x_j} ⊗ ⊗_{i≠j} P_i: partial dependence as if the other columns were independent.
+
+    [The paper's Table 1, row 2.] It is exact on trees whatever the number of rows: no sampling over
+    all combinations.
+    """
+
+    views = ("factors",)
+
+    def factors(self) -> Factors:
+        """Return one component, the background's marginals."""
+        background = self.background_
+        laws = [Empirical(background, k) for k in range(len(background.names))]
+        return Factors([(1.0, laws)], True)
+
+    def reference(self) -> Measure:
+        """Return ⊗P_i."""
+        return Expectation("product")
+
+
+class Uniform(Measure):
+    """δ_{x_j} ⊗ the uniform law on the other sides of the domain.
+
+    [The paper's section 3.1, in d dimensions.] Choose it to look at the model alone, without a word
+    from the data but for its range. A column of categories, booleans or strings has equal weight on
+    the background's levels; missing values have none.
+    """
+
+    views = ("factors",)
+
+    def factors(self) -> Factors:
+        """Return one component."""
+        background = self.background_
+        columns = range(len(background.names))
+        return Factors([(1.0, [uniform_law(background, k, self.domain_) for k in columns])], True)
+
+    def reference(self) -> Measure:
+        """Return the uniform law on the whole domain."""
+        return Expectation("uniform")

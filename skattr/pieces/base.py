@@ -1,0 +1,37 @@
+"""f, read as a sum of simple pieces."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from skattr.pieces.outputs import Output
+
+
+class Unreadable(Exception):
+    """A reader's word that an estimator is no sum of its pieces; the message says why."""
+
+
+class Pieces:
+    """An estimator as engines see it.
+
+    Every kind of pieces can be evaluated, `predict(X)` → (n, k): that is what makes the engines
+    that only evaluate serve all of them. What else there is, the kind says.
+    """
+
+    def __init__(self, output: Output) -> None:
+        self.output = output
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of outputs, k."""
+        return len(self.output.names)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return f(X), (n, k)."""
+        return self.output(X)
+
+    def describe(self) -> str:
+        """Say in a few words what was read."""
+        raise NotImplementedError

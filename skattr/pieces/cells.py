@@ -1,0 +1,137 @@
+"""What a model can tell apart in each raw column, and the numbers (codes) of it.
+
+Code 0 is missing. An ordered column with edges e_1 < … < e_m has the codes 1 … m + 1: code c means
+e_{c-1} < x <= e_c. Readers store each edge as the largest float64 that the model still sends left,
+so that comparing in float64 is right for every library (MATH.md, section 7). A column of levels has
+one code a level.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+
+from skattr import frames
+from skattr.kernels import lookup
+
+
+class Front(Protocol):
+    """The estimator's own fitted steps in front of the model."""
+
+    columns: np.ndarray  # (m,) the raw column that each input comes from
+    takes_missing: bool
+    takes_infinite: bool
+
+    def inputs(self, X: Any) -> np.ndarray:
+        """Return what the model sees, (n, m), or refuse X as `predict` does."""
+
+
+@dataclass(eq=False)
+class Cells:
+    """The cells of one raw column: edges if they have an order, else levels.
+
+    `sources` are the inputs (front, column of its inputs) that come from the raw column; for levels,
+    `maps` has one array for each: the code of an input value.
+    """
+
+    edges: np.ndarray | None = None
+    levels: list | None = None
+    sources: list = field(default_factory=list)
+    maps: list = field(default_factory=list)
+    takes_missing: bool = True
+    takes_infinite: bool = True
+
+    @property
+    def ordered(self) -> bool:
+        """Whether codes have an order."""
+        return self.levels is None
+
+    @property
+    def n_codes(self) -> int:
+        """Number of codes, missing included."""
+        return len(self.edges) + 2 if self.levels is None else len(self.levels) + 1
+
+    def encode_inputs(self, inputs: list, codes: np.ndarray) -> None:
+        """Fill codes from the inputs of all fronts."""
+        if not self.sources:
+            codes[:] = 1  # a column that the model never sees
+        elif self.ordered:
+            front, column = self.sources[0]
+            lookup.rank(inputs[front][:, column], self.edges, codes)
+        else:
+            codes[:] = 0
+            for (front, column), to_code in zip(self.sources, self.maps, strict=True):
+                values = inputs[front][:, column]
+                known = ~np.isnan(values) & (codes == 0)
+                codes[known] = to_code[values[known].astype(np.intp)]
+
+    def encode_values(self, values: Any, name: Any) -> np.ndarray:
+        """Return the codes of raw values."""
+        if self.ordered:
+            codes = self._rank(values, name)
+        else:
+            codes = self._find(values)
+        if not self.takes_missing and not codes.all():
+            raise ValueError(f"column {name!r}: the model takes no missing values")
+        return codes
+
+    def _rank(self, values: Any, name: Any) -> np.ndarray:
+        try:
+            numbers = frames.to_float(values)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"column {name!r} wants numbers: {error}") from error
+        if not self.takes_infinite and np.isinf(numbers).any():
+            raise ValueError(f"column {name!r}: the model takes no infinite values")
+        codes = np.empty(len(numbers), np.int32)
+        lookup.rank(numbers, self.edges, codes)
+        return codes
+
+    def _find(self, values: Any) -> np.ndarray:
+        code_of = {level: code for code, level in enumerate(self.levels or [], start=1)}
+        array = frames.to_array(values)
+        return np.array(
+            [0 if frames.is_missing(v) else code_of.get(v, 0) for v in array.tolist()], np.int32
+        )
+
+    def labels(self) -> tuple[pd.DataFrame, np.ndarray]:
+        """Describe the cells, `lower, upper, closed` or `level`, and return their codes.
+
+        Missing is the last row, if the model takes it; a level that the model does not know is
+        "any other", and counts as missing.
+        """
+        if self.levels is not None:
+            codes = [*range(1, self.n_codes), 0, 0]
+            return pd.DataFrame({"level": [*self.levels, "missing", "any other"]}), np.array(codes)
+        assert self.edges is not None
+        lower = np.concatenate([[-np.inf], self.edges])
+        upper = np.concatenate([self.edges, [np.inf]])
+        frame = pd.DataFrame({"lower": lower, "upper": upper, "closed": "right"})
+        codes = np.arange(1, self.n_codes)
+        if self.takes_missing:
+            frame.loc[len(frame)] = [np.nan, np.nan, "missing"]
+            codes = np.append(codes, 0)
+        return frame, codes
+
+
+@dataclass(eq=False)
+class Grid:
+    """The cells of all raw columns, and the fitted steps that lead to them."""
+
+    fronts: list
+    cells: list[Cells]
+    offset: np.ndarray = field(init=False)  # (d + 1,) where the codes of a column start
+
+    def __post_init__(self) -> None:
+        sizes = [c.n_codes for c in self.cells]
+        self.offset = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+    def encode(self, X: Any) -> np.ndarray:
+        """Return the codes of X, (d, n); refuses what the model's `predict` refuses."""
+        inputs = [front.inputs(X) for front in self.fronts]
+        codes = np.empty((len(self.cells), len(X)), np.int32)
+        for k, cells in enumerate(self.cells):
+            cells.encode_inputs(inputs, codes[k])
+        return codes

@@ -1,0 +1,116 @@
+"""Which function of an estimator is explained: its scale, its columns and their names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+
+SCALES = ("auto", "raw", "proba", "predict")
+
+
+@dataclass(eq=False)
+class Output:
+    """f: a method of the estimator, and the columns of its result that are explained."""
+
+    estimator: Any
+    method: str  # "" for a plain callable
+    scale: str  # "raw", "proba" or "predict"
+    columns: list[int] | None  # None: all
+    names: list[str]
+
+    def __call__(self, X: Any) -> np.ndarray:
+        """Return f(X), (n, k)."""
+        result = _call(self.estimator, self.method, X)
+        if len(result) != len(X):
+            raise ValueError(
+                f"{_name(self.estimator)} returned {len(result)} values for {len(X)} rows"
+            )
+        return result if self.columns is None else result[:, self.columns]
+
+
+def _name(estimator: Any) -> str:
+    return getattr(estimator, "__name__", type(estimator).__name__)
+
+
+def _call(estimator: Any, method: str, X: Any) -> np.ndarray:
+    result = (getattr(estimator, method) if method else estimator)(X)
+    if isinstance(result, list):  # a classifier with several targets
+        result = np.concatenate(result, axis=1)
+    result = np.asarray(result, dtype=np.float64)
+    return result.reshape(len(result), -1)
+
+
+def resolve(estimator: Any, output: str, readable: tuple[str, ...], X: Any) -> Output:
+    """Choose the function to explain.
+
+    `readable` are the scales on which a reader finds pieces, best first; X is one row, to see how
+    many values there are where nothing else tells.
+    """
+    if output not in SCALES:
+        raise ValueError(f"output={output!r} is not known; it is one of {list(SCALES)}")
+    if is_classifier(estimator):
+        return _classifier(estimator, output, readable, X)
+    if not hasattr(estimator, "predict"):
+        method, scale = "", "predict"
+        if output not in ("auto", "predict"):
+            raise ValueError(f"output={output!r}: a function has no other output than its own")
+    elif output == "proba":
+        raise ValueError(
+            f"output='proba': {_name(estimator)} is no classifier; use 'predict', 'raw' or 'auto'"
+        )
+    else:
+        scale = (*readable, "predict")[0] if output == "auto" else output
+        method = _raw_method(estimator) if scale == "raw" else "predict"
+    k = _call(estimator, method, X).shape[1]
+    names = ["prediction"] if k == 1 else [f"y{i}" for i in range(k)]
+    return Output(estimator, method, scale, None, names)
+
+
+def _raw_method(estimator: Any) -> str:
+    """Return the method in front of the link of a regressor; `predict` where there is no link."""
+    for method in ("_raw_predict", "decision_function"):
+        if hasattr(estimator, method):
+            return method
+    return "predict"
+
+
+def _classifier(estimator: Any, output: str, readable: tuple[str, ...], X: Any) -> Output:
+    if output == "predict":
+        raise ValueError(
+            "output='predict' is refused for a classifier: labels are no numbers to integrate; "
+            "use 'proba' or 'raw'"
+        )
+    methods = {"proba": "predict_proba", "raw": "decision_function"}
+    there = [scale for scale, method in methods.items() if hasattr(estimator, method)]
+    if output == "auto":
+        choices = [scale for scale in readable if scale in there] or there
+        if not choices:
+            raise ValueError(
+                f"{_name(estimator)} has neither predict_proba nor decision_function to explain"
+            )
+        output = choices[0]
+    elif output not in there:
+        raise ValueError(
+            f"output={output!r}: {_name(estimator)} has no {methods[output]}; "
+            f"it has {there or 'none of the two'}"
+        )
+    classes = estimator.classes_
+    several = isinstance(classes, list)
+    targets = classes if several else [classes]
+    columns, names, start = [], [], 0
+    if output == "raw":
+        k = _call(estimator, methods[output], X).shape[1]
+        if k == 1:
+            return Output(estimator, methods[output], output, None, [str(classes[-1])])
+        if several or k != len(classes):
+            names = [str(i) for i in range(k)]
+            return Output(estimator, methods[output], output, None, names)
+    for i, labels in enumerate(targets):
+        chosen = [1] if len(labels) == 2 else range(len(labels))
+        columns += [start + c for c in chosen]
+        names += [f"y{i}__{labels[c]}" if several else str(labels[c]) for c in chosen]
+        start += len(labels)
+    return Output(estimator, methods[output], output, columns, names)

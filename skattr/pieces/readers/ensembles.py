@@ -1,0 +1,88 @@
+"""Bagging and Voting: weighted means of members that other readers read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.ensemble import (
+    BaggingClassifier,
+    BaggingRegressor,
+    VotingClassifier,
+    VotingRegressor,
+)
+from sklearn.utils.validation import validate_data
+
+from skattr.pieces import readers
+from skattr.pieces.base import Unreadable
+from skattr.pieces.boxes import Trees
+from skattr.pieces.cells import Front
+
+BAGGING = (BaggingClassifier, BaggingRegressor)
+VOTING = (VotingClassifier, VotingRegressor)
+
+
+def scales(estimator: Any) -> tuple[str, ...]:
+    """Return the scales on which all members are sums of boxes, and the ensemble is their mean."""
+    if not isinstance(estimator, BAGGING + VOTING):
+        return ()
+    common = set.intersection(*(set(readers.scales(m)) for m in estimator.estimators_))
+    if is_classifier(estimator):
+        # a vote has no decision function; a hard vote is no mean
+        mean_of = ["proba", "raw"] if isinstance(estimator, BAGGING) else ["proba"]
+        if isinstance(estimator, VotingClassifier) and estimator.voting == "hard":
+            return ()
+    else:
+        mean_of = ["predict"]
+    return tuple(scale for scale in mean_of if scale in common)
+
+
+def read(estimator: Any, scale: str) -> list[Trees]:
+    """Read all members, each with its weight."""
+    if isinstance(estimator, BAGGING):
+        return _bagging(estimator, scale)
+    weights = np.ones(len(estimator.estimators_))
+    if estimator.weights is not None:
+        weights = np.array(estimator._weights_not_none, float)
+    return [
+        part.scaled(weight / weights.sum())
+        for member, weight in zip(estimator.estimators_, weights, strict=True)
+        for part in readers.read(member, scale)
+    ]
+
+
+class SubsetFront:
+    """The columns that Bagging hands to one of its members, and the member's own front."""
+
+    def __init__(self, bagging: Any, features: np.ndarray, front: Front) -> None:
+        self.bagging = bagging
+        self.features = features
+        self.front = front
+        self.columns = features[front.columns]
+        self.takes_missing = front.takes_missing
+        self.takes_infinite = front.takes_infinite
+        self.dtype = front.dtype
+
+    def inputs(self, X: Any) -> np.ndarray:
+        """Return X as the member sees it."""
+        X = validate_data(self.bagging, X, dtype=None, ensure_all_finite=False, reset=False)
+        return self.front.inputs(X[:, self.features])
+
+
+def _bagging(estimator: Any, scale: str) -> list[Trees]:
+    parts = []
+    shared: dict = {}
+    n_members = len(estimator.estimators_)
+    for member, chosen in zip(estimator.estimators_, estimator.estimators_features_, strict=True):
+        features = np.asarray(chosen)
+        for part in readers.read(member, scale):
+            if is_classifier(estimator) and len(member.classes_) < len(estimator.classes_):
+                if scale != "proba":
+                    raise Unreadable("a member of the bag has not seen all classes")
+                part = part.at_outputs(member.classes_.astype(int), len(estimator.classes_))
+            # members that see the same columns in the same way share one front
+            key = (features.tobytes(), type(part.front), id(member) if part.levels else None)
+            front = shared.setdefault(key, SubsetFront(estimator, features, part.front))
+            parts.append(part.behind(front).scaled(1 / n_members))
+    return parts

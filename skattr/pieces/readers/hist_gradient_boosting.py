@@ -1,0 +1,108 @@
+"""scikit-learn's HistGradientBoosting.
+
+It compares in float64, `x <= threshold`; missing goes where the node says. With categorical columns
+it runs an encoder of its own, so its inputs stand in another order than the raw columns; a category
+that it does not know counts as missing. It is a sum of boxes on the scale of its raw prediction.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import sklearn
+from sklearn.base import is_classifier
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+
+from skattr import frames
+from skattr.pieces.base import Unreadable
+from skattr.pieces.boxes import Trees
+
+
+def scales(estimator: Any) -> tuple[str, ...]:
+    """Return the scales on which this reader finds boxes."""
+    if isinstance(estimator, HistGradientBoostingClassifier):
+        return ("raw",)
+    if isinstance(estimator, HistGradientBoostingRegressor):
+        identity = type(estimator._loss.link).__name__ == "IdentityLink"
+        return ("predict", "raw") if identity else ("raw",)
+    return ()
+
+
+class HistFront:
+    """The estimator's own preprocessing."""
+
+    takes_missing = True
+    takes_infinite = True
+    dtype = np.dtype(np.float64)
+
+    def __init__(self, estimator: Any) -> None:
+        self.estimator = estimator
+        categorical = estimator.is_categorical_
+        if categorical is None:
+            self.columns = np.arange(estimator.n_features_in_)
+        else:
+            self.columns = np.argsort(~np.asarray(categorical), kind="stable")
+
+    def inputs(self, X: Any) -> np.ndarray:
+        """Return X as the trees see it."""
+        return self.estimator._preprocess_X(X, reset=False)
+
+
+def read(estimator: Any, scale: str) -> list[Trees]:
+    """Read a fitted HistGradientBoosting."""
+    try:
+        return [_read(estimator)]
+    except (AttributeError, ValueError, KeyError) as error:
+        raise Unreadable(
+            f"HistGradientBoosting of scikit-learn {sklearn.__version__} is not known here ({error})"
+        ) from error
+
+
+def _read(estimator: Any) -> Trees:
+    predictors = [tree for stage in estimator._predictors for tree in stage]
+    k = estimator.n_trees_per_iteration_
+    nodes = np.concatenate([tree.nodes for tree in predictors])
+    sizes = np.array([len(tree.nodes) for tree in predictors])
+    roots = np.cumsum(sizes) - sizes
+    shift = np.repeat(roots, sizes)
+    leaf = nodes["is_leaf"].astype(bool)
+    part = Trees(
+        front=HistFront(estimator),
+        roots=roots,
+        outputs=np.tile(np.arange(k), len(estimator._predictors)),
+        column=np.where(leaf, -1, nodes["feature_idx"]),
+        left=nodes["left"] + shift,
+        right=nodes["right"] + shift,
+        edge=np.where(leaf | (nodes["is_categorical"] == 1), np.nan, nodes["num_threshold"]),
+        missing_left=nodes["missing_go_to_left"],
+        values=nodes["value"][leaf][:, None],
+        constant=estimator._baseline_prediction[0].astype(np.float64),
+        depth=int(nodes["depth"].max()),
+    )
+    if estimator.is_categorical_ is not None:
+        _add_levels(part, estimator, predictors, nodes, sizes)
+    return part
+
+
+def _add_levels(
+    part: Trees, estimator: Any, predictors: list, nodes: np.ndarray, sizes: np.ndarray
+) -> None:
+    """Read the category sets, which are bit sets over the encoder's numbers."""
+    n_sets = np.array([len(tree.raw_left_cat_bitsets) for tree in predictors])
+    shift = np.repeat(np.cumsum(n_sets) - n_sets, sizes)
+    is_set = nodes["is_categorical"] == 1
+    part.members = np.where(is_set, nodes["bitset_idx"] + shift, -1)
+    words = np.concatenate([tree.raw_left_cat_bitsets.reshape(-1, 8) for tree in predictors])
+    part.sets = _bits(words)
+    known, position = estimator._bin_mapper.make_known_categories_bitsets()
+    encoder = estimator._preprocessor.named_transformers_["encoder"]
+    for c, categories in enumerate(encoder.categories_):
+        part.levels[c] = [v for v in categories.tolist() if not frames.is_missing(v)]
+        part.known[c] = _bits(known[position[c]][None])[0, : len(part.levels[c])].astype(bool)
+
+
+def _bits(words: np.ndarray) -> np.ndarray:
+    """Return bit sets (m, 8) of uint32 as bytes (m, 256)."""
+    little = np.ascontiguousarray(words, dtype="<u4").view(np.uint8).reshape(len(words), 32)
+    return np.unpackbits(little, axis=1, bitorder="little")

@@ -1,0 +1,151 @@
+"""scikit-learn's trees, forests and GradientBoosting.
+
+They cast x to float32 and compare `x <= threshold` with a threshold that stays float64. Trees of
+classifiers hold probabilities, so a forest is a sum of boxes on the scale of probabilities;
+GradientBoosting is one on the scale of its margin.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import sklearn
+from sklearn.base import is_classifier
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
+from sklearn.ensemble import GradientBoostingClassifier, GradientBoostingRegressor
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.tree import BaseDecisionTree
+from sklearn.utils.validation import validate_data
+
+from skattr.pieces.base import Unreadable
+from skattr.pieces.boxes import Trees
+
+FORESTS = (
+    RandomForestClassifier,
+    RandomForestRegressor,
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+)
+BOOSTING = (GradientBoostingClassifier, GradientBoostingRegressor)
+
+
+def scales(estimator: Any) -> tuple[str, ...]:
+    """Return the scales on which this reader finds boxes."""
+    if isinstance(estimator, (BaseDecisionTree, *FORESTS)):
+        return ("proba",) if is_classifier(estimator) else ("predict", "raw")
+    if isinstance(estimator, BOOSTING):
+        return ("raw",) if is_classifier(estimator) else ("predict", "raw")
+    return ()
+
+
+def read(estimator: Any, scale: str) -> list[Trees]:
+    """Read a tree, a forest or GradientBoosting."""
+    if isinstance(estimator, BOOSTING):
+        return [_boosting(estimator)]
+    trees = [estimator] if isinstance(estimator, BaseDecisionTree) else estimator.estimators_
+    return [_concatenate(trees, TreeFront(estimator), 1 / len(trees), is_classifier(estimator))]
+
+
+class TreeFront:
+    """The checks and the cast to float32 that these estimators make."""
+
+    takes_infinite = False
+    dtype = np.dtype(np.float32)
+
+    def __init__(self, estimator: Any) -> None:
+        self.estimator = estimator
+        self.columns = np.arange(estimator.n_features_in_)
+        tree = estimator if isinstance(estimator, BaseDecisionTree) else estimator.estimators_[0]
+        self.takes_missing = not isinstance(estimator, BOOSTING) and bool(
+            tree.__sklearn_tags__().input_tags.allow_nan
+        )
+
+    def inputs(self, X: Any) -> np.ndarray:
+        """Return X as the trees see it."""
+        missing = "allow-nan" if self.takes_missing else True
+        return validate_data(
+            self.estimator, X, dtype=np.float32, reset=False, ensure_all_finite=missing
+        )
+
+
+def last_left(threshold: np.ndarray) -> np.ndarray:
+    """Return the largest float64 whose float32 is still <= threshold.
+
+    It is the midpoint of two float32 neighbours, or one unit below (ties go to the even one).
+    """
+    with np.errstate(over="ignore"):
+        low = threshold.astype(np.float32)
+    low = np.where(low > threshold, np.nextafter(low, np.float32(-np.inf)), low)
+    below = np.nextafter(low, np.float32(-np.inf)).astype(np.float64)
+    high = np.nextafter(low, np.float32(np.inf)).astype(np.float64)
+    low64 = low.astype(np.float64)
+    # beyond the largest float32 the next one is as far as the one before
+    high = np.where(np.isinf(high), low64 + (low64 - below), high)
+    middle = low64 + (high - low64) / 2
+    with np.errstate(over="ignore"):
+        tie = middle.astype(np.float32)
+    edge = np.where(tie <= low, middle, np.nextafter(middle, -np.inf))
+    return np.where(np.isfinite(threshold), edge, threshold)
+
+
+def _concatenate(trees: list, front: TreeFront, factor: float, proba: bool) -> Trees:
+    """Put several fitted trees with the same outputs into one table."""
+    found = [tree.tree_ for tree in trees]
+    try:
+        parts = [
+            (t.children_left, t.children_right, t.feature, t.threshold, t.missing_go_to_left)
+            for t in found
+        ]
+        values = [_leaf_values(tree, proba) for tree in trees]
+    except AttributeError as error:
+        raise Unreadable(
+            f"the trees of scikit-learn {sklearn.__version__} are not known here ({error})"
+        ) from error
+    sizes = np.array([t.node_count for t in found])
+    roots = np.cumsum(sizes) - sizes
+    left, right, feature, threshold, missing = (np.concatenate(p) for p in zip(*parts, strict=True))
+    leaf = left < 0
+    shift = np.repeat(roots, sizes)
+    edge = np.zeros(len(leaf))
+    distinct, place = np.unique(threshold[~leaf], return_inverse=True)
+    edge[~leaf] = last_left(distinct)[place]
+    all_values = np.concatenate(values) * factor
+    return Trees(
+        front=front,
+        roots=roots,
+        outputs=np.zeros(len(roots), np.int64),
+        column=np.where(leaf, -1, feature),
+        left=left + shift,
+        right=right + shift,
+        edge=edge,
+        missing_left=missing.astype(np.uint8),
+        values=all_values,
+        constant=np.zeros(all_values.shape[1]),
+        depth=max(t.max_depth for t in found),
+    )
+
+
+def _leaf_values(tree: Any, proba: bool) -> np.ndarray:
+    """Return the values of the leaves: all targets, or all classes of all targets."""
+    values = tree.tree_.value[tree.tree_.children_left < 0]  # (n_leaves, n_targets, n_classes)
+    if not proba:
+        return values[:, :, 0]
+    n_classes = np.atleast_1d(tree.n_classes_)
+    return np.concatenate([values[:, i, :n] for i, n in enumerate(n_classes)], axis=1)
+
+
+def _boosting(estimator: Any) -> Trees:
+    init = estimator.init_
+    if not (isinstance(init, DummyClassifier | DummyRegressor) or init == "zero"):
+        raise Unreadable(
+            f"{type(estimator).__name__} starts from {type(init).__name__}, which is no constant"
+        )
+    n_stages, k = estimator.estimators_.shape
+    trees = list(estimator.estimators_.ravel())
+    part = _concatenate(trees, TreeFront(estimator), estimator.learning_rate, False)
+    one_row = np.zeros((1, estimator.n_features_in_), np.float32)
+    part.constant = estimator._raw_predict_init(one_row)[0]
+    part.outputs = np.tile(np.arange(k), n_stages)
+    return part

@@ -1,0 +1,43 @@
+"""From an estimator to pieces."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.frozen import FrozenEstimator
+
+from skattr.pieces import readers
+from skattr.pieces.base import Pieces, Unreadable
+from skattr.pieces.black_box import BlackBox
+from skattr.pieces.boxes import Boxes
+from skattr.pieces.outputs import Output, resolve
+
+
+def unwrap(estimator: Any) -> Any:
+    """Return the model inside a FrozenEstimator or a search."""
+    while True:
+        if isinstance(estimator, FrozenEstimator):
+            estimator = estimator.estimator
+        elif hasattr(estimator, "best_estimator_"):
+            estimator = estimator.best_estimator_
+        else:
+            return estimator
+
+
+def choose_output(estimator: Any, output: str, X: Any) -> Output:
+    """Choose what to explain; X is one row."""
+    model = unwrap(estimator)
+    return resolve(model, output, readers.scales(model), X)
+
+
+def as_pieces(output: Output, n_columns: int, refuted: str | None = None) -> Pieces:
+    """Read the estimator behind an output.
+
+    What no reader knows, or what was found to be read wrongly, is a black box.
+    """
+    if refuted is not None:
+        return BlackBox(output, refuted)
+    try:
+        return Boxes(readers.read(output.estimator, output.scale), output, n_columns)
+    except Unreadable as reason:
+        return BlackBox(output, str(reason))

@@ -1,0 +1,146 @@
+"""The terms of a measure, solved: each with its engine and state, and the sum of their curves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from skattr.engines import Engine, Jobs, choose
+from skattr.kernels import lookup
+from skattr.measures.base import Measure
+from skattr.measures.empirical import Expectation
+from skattr.pieces import Boxes, Pieces
+
+
+@dataclass(eq=False)
+class Term:
+    """coefficient · ∫ f dμ, μ one measure."""
+
+    coefficient: float
+    measure: Measure
+    engine: Engine
+    state: Any
+    mean: np.ndarray | None = None  # (k,) ∫ f d(reference)
+
+
+@dataclass(eq=False)
+class Solution:
+    """All terms, and what explaining needs of them.
+
+    `curves` (n_codes, k) holds, one behind the other, the sum over terms of the curves of each
+    attribution; `where` (2, g) its column and start, or -1 where it has no code to look up: there
+    the sum is `constants[a]`. `rest[a]` are the terms without a curve, integrated for each row.
+    """
+
+    terms: list[Term]
+    base_value: np.ndarray
+    offset: np.ndarray
+    curves: np.ndarray
+    where: np.ndarray
+    constants: np.ndarray
+    rest: list[list[int]]
+
+    def values(
+        self, pieces: Pieces, X: Any, codes: np.ndarray | None, own: tuple, a: Any, jobs: Jobs
+    ) -> np.ndarray:
+        """Return the values of some attributions at a block of rows, (n, len(a), k)."""
+        chosen = np.asarray(a)
+        result = np.zeros((len(X), len(chosen), len(self.base_value)))
+        if codes is not None:
+            lookup.look_up(codes, np.ascontiguousarray(self.where[:, chosen]), self.curves, result)
+        for place, j in enumerate(chosen):
+            if self.where[0, j] < 0:
+                result[:, place] = self.constants[j]
+            for t in self.rest[j]:
+                term = self.terms[t]
+                part = term.engine.integrate(pieces, term.state, X, codes, own, j, jobs)
+                result[:, place] += term.coefficient * part
+        return result
+
+    def curve(self, a: int, n_codes: int) -> np.ndarray | None:
+        """Return the values by code of an attribution, if it has a curve."""
+        if self.where[0, a] < 0 or self.rest[a]:
+            return None
+        start = self.where[1, a]
+        return self.curves[start : start + n_codes]
+
+
+def solve(pieces: Pieces, terms: list, engine: Any, own: tuple, jobs: Jobs) -> Solution:
+    """Prepare all terms: (coefficient, fitted measure)."""
+    engines = choose(engine, pieces, [measure for _, measure in terms])
+    prepared = [
+        Term(coefficient, measure, chosen, chosen.prepare(pieces, measure, own, jobs))
+        for (coefficient, measure), chosen in zip(terms, engines, strict=True)
+    ]
+    return _finish(pieces, prepared, own)
+
+
+def missing_means(pieces: Pieces, measures: list[Measure], engine: Any) -> list[Measure]:
+    """Return the laws whose means no term will know, so that they have to be terms of their own.
+
+    Needed are the reference of each measure, and P itself for `base_value`.
+    """
+    engines = choose(engine, pieces, measures)
+    known, wanted = set(), [Expectation()]
+    for measure, chosen in zip(measures, engines, strict=True):
+        law = measure.reference()
+        if not chosen.knows_mean:
+            wanted.append(law)
+        elif isinstance(law, Expectation):
+            known.add(law.law)
+    return [Expectation(law) for law in dict.fromkeys(w.law for w in wanted) if law not in known]
+
+
+def merge(pieces: Pieces, a: Solution, b: Solution, own: tuple, jobs: Jobs) -> Solution:
+    """Join the solutions of two batches of the background."""
+    terms = [
+        Term(x.coefficient, y.measure, x.engine, x.engine.merge(pieces, x.state, y.state, jobs))
+        for x, y in zip(a.terms, b.terms, strict=True)
+    ]
+    return _finish(pieces, terms, own)
+
+
+def _finish(pieces: Pieces, terms: list[Term], own: tuple) -> Solution:
+    means: dict[str, np.ndarray] = {}
+    for term in terms:
+        law = term.measure.reference()
+        term.mean = term.engine.mean(pieces, term.state)
+        if term.mean is not None and isinstance(law, Expectation):
+            term.mean = means.setdefault(law.law, term.mean)
+    for term in terms:
+        if term.mean is None:
+            term.mean = means[term.measure.reference().law]
+    k = pieces.n_outputs
+    offset = np.zeros(k)
+    tables: list[Any] = [np.zeros((1, k)) for _ in own]
+    rest: list[list[int]] = [[] for _ in own]
+    for t, term in enumerate(terms):
+        assert term.mean is not None
+        offset += term.coefficient * (term.measure.mass * term.mean)
+        found: list[Any] = [term.mean[None]] * len(own)
+        if term.measure.depends != "nothing":
+            found = term.engine.tables(pieces, term.state, own)
+        for j, table in enumerate(found):
+            if table is not None:
+                tables[j] = tables[j] + term.coefficient * table
+            elif term.coefficient:
+                rest[j].append(t)
+    return Solution(
+        terms, means["joint"], offset, *_layout(pieces, tables, own), rest
+    )
+
+
+def _layout(pieces: Pieces, tables: list, own: tuple) -> tuple:
+    """Put the curves of single columns one behind the other; the others are constants."""
+    where = np.full((2, len(own)), -1, np.int64)
+    parts, start = [np.zeros((0, pieces.n_outputs))], 0
+    for j, columns in enumerate(own):
+        if isinstance(pieces, Boxes) and len(columns) == 1:
+            n_codes = pieces.grid.cells[columns[0]].n_codes
+            where[:, j] = columns[0], start
+            parts.append(np.broadcast_to(tables[j], (n_codes, tables[j].shape[1])))
+            start += n_codes
+    constants = np.array([table[0] for table in tables])
+    return np.concatenate(parts), where, constants

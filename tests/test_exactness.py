@@ -1,0 +1,461 @@
+"""Every reader and every measure: the library equals `oracle.py` on the models of `cases.py`."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import threadpoolctl
+from cases import CASES, contained, make_case
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from oracle import Oracle, breaks, columns, described, is_polars, rows
+from sklearn.base import clone, is_classifier
+from sklearn.ensemble import (
+    BaggingRegressor,
+    ExtraTreesClassifier,
+    GradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestRegressor,
+)
+
+from skattr import MeasureExplainer
+from skattr.measures import (
+    Baseline,
+    Dirac,
+    Expectation,
+    PartialDependence,
+    ProductMarginal,
+    Uniform,
+)
+
+
+def examples(n):
+    """The same `n` examples in every run."""
+    return settings(
+        max_examples=n,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread():
+    """Tiny models: threads only wait for one another."""
+    with threadpoolctl.threadpool_limits(1):
+        yield
+
+
+# -- what is drawn -------------------------------------------------------------------------------
+
+names = st.sampled_from(sorted(CASES))
+seeds = st.integers(0, 10_000)
+coefficients = st.sampled_from([1.0, -1.0, 0.5, -2.5, 3])
+MEASURES = {
+    "partial dependence": lambda case: PartialDependence(),
+    "product marginal": lambda case: ProductMarginal(),
+    "uniform": lambda case: Uniform(),
+    "joint expectation": lambda case: Expectation("joint"),
+    "product expectation": lambda case: Expectation("product"),
+    "uniform expectation": lambda case: Expectation("uniform"),
+    "dirac": lambda case: Dirac(),
+    "baseline": lambda case: Baseline(point_of(case)),
+}
+kinds_of_measure = st.sampled_from(sorted(MEASURES))
+SENSITIVE = ["partial dependence", "product marginal", "uniform"]
+BY_ROWS = ["partial dependence", "joint expectation", "dirac", "baseline"]  # finite sums
+
+
+def point_of(case):
+    """The last row to explain, as any of the forms that a baseline can have."""
+    last = len(case.X) - 1
+    if isinstance(case.X, np.ndarray):
+        return case.X[last]
+    if is_polars(case.X):
+        return case.X.row(last, named=True)
+    form = len(case.X) % 3
+    row = case.X.iloc[[last]]
+    return [row, row.iloc[0].to_dict(), row.astype(object).iloc[0]][form]
+
+
+def case_of(name, seed, measures=()):
+    """A case in which all these measures exist: uniform laws want a finite range."""
+    case = make_case(name, seed)
+    assume(case.finite or not any("uniform" in m for m in measures))
+    return case
+
+
+def weights_of(case, seed):
+    """No weights, or weights of some kind; zeros never empty a column."""
+    rng = np.random.default_rng(seed)
+    n = len(case.background)
+    weight = [None, rng.random(n) + 0.1, rng.integers(1, 4, n), rng.random(n)][rng.integers(4)]
+    if weight is not None and rng.random() < 0.6:
+        weight = weight * (rng.random(n) < 0.7)
+    if weight is None or not has_values(case.background, np.asarray(weight) > 0):
+        return None
+    return weight
+
+
+def has_values(X, kept):
+    """Whether every column has a value that is present and finite among the rows kept."""
+    if not kept.any():
+        return False
+    parts = [c if isinstance(c, np.ndarray) else np.asarray(c, object) for c in columns(X)]
+    return all((~pd.isna(c[kept]) & ~np.isin(c[kept], [np.inf, -np.inf])).any() for c in parts)
+
+
+def column_names(case):
+    """Names of the raw columns."""
+    if isinstance(case.X, np.ndarray):
+        return [f"x{k}" for k in range(case.n_columns)]
+    return list(case.X.columns)
+
+
+def groups_of(case, seed):
+    """Random groups and the columns of each attribution; a group stands at its first member."""
+    rng = np.random.default_rng(seed)
+    owner = rng.integers(0, 2, case.n_columns)  # 0: in the group, if that makes sense
+    pinned = [int(k) for k in rng.permutation(np.flatnonzero(owner == 0))]
+    own = [(k,) for k in range(case.n_columns) if k not in pinned]
+    if not pinned:
+        return None, own
+    own = sorted([*own, tuple(pinned)], key=min)
+    return {"the group": [column_names(case)[k] for k in pinned]}, own
+
+
+# -- how it is compared --------------------------------------------------------------------------
+
+
+def oracle_of(case, weight=None, domain=None):
+    """The definition for one case."""
+    return Oracle(case.f, case.background, weight, breaks(case.estimator), domain, case.levels)
+
+
+def flat(value):
+    """A number or (k,) as (k,)."""
+    return np.atleast_1d(np.asarray(value, dtype=float))
+
+
+def cube(values):
+    """(n, g) or (n, g, k) as (n, g, k); one output never has a third axis."""
+    assert values.ndim == 2 or values.shape[2] > 1
+    return values.reshape(*values.shape[:2], -1)
+
+
+def close(got, wanted, tolerance, what):
+    """Equality to the tolerance, (k,), with the place that is worst."""
+    got, wanted = np.asarray(got), np.asarray(wanted)
+    assert got.shape == wanted.shape, f"{what}: shape {got.shape}, not {wanted.shape}"
+    excess = np.abs(got - wanted) - tolerance
+    worst = np.unravel_index(np.argmax(excess), excess.shape)
+    assert not np.isnan(got).any(), f"{what} has NaN"
+    assert excess[worst] <= 0, f"{what} at {worst}: {got[worst]!r}, not {wanted[worst]!r}"
+
+
+def explained(case, measure, weight=None, **settings):
+    """The explainer and its explanation."""
+    explainer = MeasureExplainer(case.estimator, measure=measure, **settings)
+    explainer.fit(case.background, sample_weight=weight)
+    return explainer, explainer.explain(case.X)
+
+
+def same(case, measure, weight=None, own=None, oracle=None, **settings):
+    """Values, base value, offset and centred values equal the definition."""
+    own = own or [(k,) for k in range(case.n_columns)]
+    oracle = oracle or oracle_of(case, weight)
+    terms = described(measure)
+    explainer, explanation = explained(case, measure, weight, **settings)
+    wanted, offset = oracle.values(terms, case.X, own), oracle.offset(terms)
+    tolerance = oracle.tolerance() * max(1.0, sum(abs(c) for c, _, _ in terms))
+    assert explainer.exact_ is True
+    assert explanation.exact is True
+    assert explanation.std_error is None
+    close(cube(explanation.values), wanted, tolerance, f"values of {measure}")
+    close(flat(explainer.base_value_), oracle.base_value(), tolerance, "base_value_")
+    close(flat(explanation.base_value), oracle.base_value(), tolerance, "base_value")
+    close(flat(explanation.offset), offset, tolerance, f"offset of {measure}")
+    centered = explanation.centered()
+    close(cube(centered.values), wanted - offset, 2 * tolerance, f"centred {measure}")
+    assert np.all(flat(centered.offset) == 0)
+    predictions = explanation.predictions.reshape(len(case.X), -1)
+    close(predictions, oracle.evaluate(case.X), tolerance, "predictions")
+    return explainer, explanation
+
+
+# -- every reader, every measure -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", CASES)
+@examples(5)
+@given(seeds)
+def test_every_measure(name, seed):
+    case = make_case(name, seed)
+    weight = weights_of(case, seed)
+    oracle = oracle_of(case, weight)
+    for kind, measure in MEASURES.items():
+        if case.finite or "uniform" not in kind:
+            same(case, measure(case), weight, oracle=oracle)
+
+
+@examples(60)
+@given(names, seeds, st.lists(st.tuples(coefficients, kinds_of_measure), min_size=2, max_size=4))
+def test_combinations(name, seed, drawn):
+    case = case_of(name, seed, [kind for _, kind in drawn])
+    terms = [coefficient * MEASURES[kind](case) for coefficient, kind in drawn]
+    measure = terms[0]
+    for term in terms[1:]:
+        measure = measure - term
+    groups, own = groups_of(case, seed)
+    same(case, measure, weights_of(case, seed), own, groups=groups)
+
+
+@examples(60)
+@given(names, seeds, kinds_of_measure)
+def test_groups(name, seed, kind):
+    case = case_of(name, seed, [kind])
+    groups, own = groups_of(case, seed)
+    assume(groups is not None)
+    _, explanation = same(case, MEASURES[kind](case), weights_of(case, seed), own, groups=groups)
+    labels = [[column_names(case)[k] for k in pinned] for pinned in own]
+    labels = ["the group" if label == groups["the group"] else label[0] for label in labels]
+    assert list(explanation.feature_names) == labels
+
+
+@examples(40)
+@given(names, seeds, st.sampled_from(["uniform", "uniform expectation"]), st.booleans())
+def test_domain(name, seed, kind, as_array):
+    case = make_case(name, seed)
+    rng = np.random.default_rng(seed)
+    sides = {}
+    for k, column in enumerate(columns(case.background)):
+        if isinstance(column, np.ndarray) and column.dtype == float and k not in case.levels:
+            low = float(np.round(rng.normal(), 2))
+            sides[k] = (low, low + float(rng.choice([0.0, 0.125, 3.0])))
+    assume(case.finite or len(sides) == case.n_columns)
+    if as_array and len(sides) == case.n_columns:
+        domain = np.array([sides[k] for k in range(case.n_columns)])
+    else:
+        assume(case.finite)
+        sides = dict(list(sides.items())[: int(rng.integers(1, 4))])
+        domain = {column_names(case)[k]: side for k, side in sides.items()}
+    oracle = oracle_of(case, domain=sides)
+    same(case, MEASURES[kind](case), oracle=oracle, domain=domain)
+
+
+# -- other ways to the same numbers --------------------------------------------------------------
+
+
+@examples(50)
+@given(names, seeds, st.sampled_from(BY_ROWS))
+def test_finite_sums(name, seed, kind):
+    case = make_case(name, seed)
+    groups, own = groups_of(case, seed)
+    measure = MEASURES[kind](case)
+    explainer, _ = same(
+        case, measure, weights_of(case, seed), own, groups=groups, engine="finite_sum"
+    )
+    assert explainer.engine_ == ("finite_sum",)
+
+
+@examples(25)
+@given(names, seeds, st.sampled_from(BY_ROWS))
+def test_callables(name, seed, kind):
+    case = make_case(name, seed)
+    weight = weights_of(case, seed)
+    measure = MEASURES[kind](case) - 0.5 * PartialDependence()
+    explainer = MeasureExplainer(case.f, measure=measure).fit(case.background, sample_weight=weight)
+    oracle = oracle_of(case, weight)
+    own = [(k,) for k in range(case.n_columns)]
+    wanted = oracle.values(described(measure), case.X, own)
+    explanation = explainer.explain(case.X)
+    assert explainer.exact_ is True
+    close(cube(explanation.values), wanted, 2 * oracle.tolerance(), f"values of {measure}")
+
+
+@examples(50)
+@given(names, seeds, st.lists(kinds_of_measure, min_size=1, max_size=2), seeds)
+def test_batches(name, seed, kinds, cut):
+    case = case_of(name, seed, kinds)
+    n = len(case.background)
+    assume(n > 1)
+    measure = sum((MEASURES[kind](case) for kind in kinds[1:]), start=MEASURES[kinds[0]](case))
+    weight = weights_of(case, seed)
+    groups, own = groups_of(case, cut)
+    part = np.random.default_rng(cut).integers(0, 3, n)
+    explainer = MeasureExplainer(case.estimator, measure=measure, groups=groups)
+    for p in np.unique(part):
+        chosen = np.flatnonzero(part == p)
+        batch = rows_as_given(case.background, chosen)
+        if weight is None:
+            explainer.partial_fit(batch)
+        elif np.any(weight[chosen] > 0):
+            explainer.partial_fit(batch, sample_weight=weight[chosen])
+    oracle = oracle_of(case, weight)
+    terms = described(measure)
+    wanted = oracle.values(terms, case.X, own)
+    explanation = explainer.explain(case.X)
+    close(cube(explanation.values), wanted, 2 * oracle.tolerance(), f"values of {measure}")
+    close(flat(explanation.offset), oracle.offset(terms), 2 * oracle.tolerance(), "offset")
+    close(flat(explainer.base_value_), oracle.base_value(), oracle.tolerance(), "base_value_")
+
+
+def rows_as_given(X, chosen):
+    """Rows in the container and the dtypes that they came in."""
+    return X.iloc[chosen] if isinstance(X, pd.DataFrame) else X[chosen]
+
+
+# -- curves --------------------------------------------------------------------------------------
+
+CURVED = [kind for kind in MEASURES if kind != "dirac"]
+
+
+def column_as_given(X, k):
+    """One column as a user would take it out of X."""
+    if isinstance(X, np.ndarray):
+        return X[:, k]
+    return X.to_series(k) if is_polars(X) else X.iloc[:, k]
+
+
+@examples(60)
+@given(names, seeds, st.lists(st.sampled_from(CURVED), min_size=1, max_size=2))
+def test_curves(name, seed, kinds):
+    case = case_of(name, seed, kinds)
+    measure = sum((MEASURES[kind](case) for kind in kinds[1:]), start=MEASURES[kinds[0]](case))
+    explainer, explanation = explained(case, measure, weights_of(case, seed))
+    values = cube(explanation.values)
+    for k, column in enumerate(column_names(case)):
+        curve = explainer.curve(column if seed % 2 else k)
+        assert curve.feature == column
+        got = np.asarray(curve(column_as_given(case.X, k)))
+        assert got.ndim == (1 if values.shape[2] == 1 else 2)
+        np.testing.assert_array_equal(got.reshape(len(case.X), -1), values[:, k])
+
+
+@examples(60)
+@given(names, seeds, st.sampled_from(CURVED))
+def test_curve_frames(name, seed, kind):
+    case = case_of(name, seed, [kind])
+    explainer, _ = explained(case, MEASURES[kind](case), weights_of(case, seed))
+    for k, column in enumerate(column_names(case)):
+        curve = explainer.curve(column)
+        frame = curve.to_frame()
+        given_values = column_as_given(case.X, k)
+        got = np.asarray(curve(given_values)).reshape(len(case.X), -1)
+        outputs = [c for c in frame.columns if str(c).startswith("value")]
+        assert len(outputs) == got.shape[1]
+        held = [read_frame(curve.kind, frame, v) for v in columns(case.X)[k]]
+        read = np.array([row[outputs] for row in held], float)
+        np.testing.assert_array_equal(read, got, err_msg=f"{column}\n{frame}")
+
+
+def read_frame(kind, frame, value):
+    """The row of a curve's frame that holds a value, found by reading its cells."""
+    holding = []
+    for _, row in frame.iterrows():
+        if kind == "levels":
+            found = row["level"] == ("missing" if pd.isna(value) else value)
+        elif row["closed"] == "missing":
+            found = pd.isna(value)
+        else:
+            assert row["closed"] == "right"
+            unbounded = row["lower"] == -np.inf  # holds -inf too
+            found = (row["lower"] < value or unbounded) and value <= row["upper"]
+        if found:
+            holding.append(row)
+    if kind == "levels" and not holding:
+        holding = [row for _, row in frame.iterrows() if row["level"] == "any other"]
+    assert len(holding) == 1, f"{value!r} is in {len(holding)} rows of\n{frame}"
+    return holding[0]
+
+
+# -- properties ----------------------------------------------------------------------------------
+
+
+IGNORANT = {
+    "forest": RandomForestRegressor(3, max_leaf_nodes=5, random_state=0),
+    "extra trees": ExtraTreesClassifier(3, max_leaf_nodes=5, random_state=0),
+    "boosting": GradientBoostingClassifier(n_estimators=3, max_depth=2),
+    "hist": HistGradientBoostingRegressor(max_iter=3, min_samples_leaf=2),
+    "bagging": BaggingRegressor(n_estimators=3, max_features=0.6, random_state=0),
+}
+
+
+@pytest.mark.parametrize("kind", SENSITIVE)
+@pytest.mark.parametrize("model", IGNORANT)
+@examples(4)
+@given(seeds)
+def test_ignored_features_get_zero(model, kind, seed):
+    rng = np.random.default_rng(seed)
+    train = rng.normal(size=(40, 5))
+    train[:, [1, 3]] = 0.5  # a column that never varies is never split
+    estimator = clone(IGNORANT[model])
+    number = train[:, 0] * train[:, 2] + train[:, 4]
+    estimator.fit(train, np.digitize(number, [-0.5, 0.5]) if is_classifier(estimator) else number)
+    X, background = rng.normal(size=(4, 5)), rng.normal(size=(20, 5))
+    weight = rng.integers(0, 3, 20) + rng.random(20) * rng.integers(0, 2)
+    for groups, ignored in ((None, [1, 3]), ({"both": ["x1", "x3"]}, [1])):
+        explainer = MeasureExplainer(estimator, measure=MEASURES[kind](None), groups=groups)
+        explanation = explainer.fit(background, sample_weight=weight).explain(X).centered()
+        assert np.all(explanation.values[:, ignored] == 0.0)
+        assert not np.all(explanation.values[:, 0] == 0.0)
+
+
+@examples(20)
+@given(names, seeds, kinds_of_measure)
+def test_rows_of_weight_zero_do_not_exist(name, seed, kind):
+    case = case_of(name, seed, [kind])
+    measure = MEASURES[kind](case)
+    n = len(case.background)
+    more = rows(case.X, np.arange(len(case.X)))
+    if isinstance(case.X, np.ndarray):
+        more = more.astype(case.background.dtype)
+    doubled = concatenated(rows(case.background, np.arange(n)), more)
+    weight = np.r_[np.ones(n), np.zeros(len(case.X))]
+    _, plain = explained(case, measure)
+    explainer = MeasureExplainer(case.estimator, measure=measure).fit(doubled, sample_weight=weight)
+    np.testing.assert_array_equal(explainer.explain(case.X).values, plain.values)
+
+
+def concatenated(upper, lower):
+    """Two tables under one another."""
+    if isinstance(upper, np.ndarray):
+        return np.concatenate([upper, lower])
+    if is_polars(upper):
+        return upper.vstack(lower)
+    return pd.concat([upper, lower], ignore_index=True)
+
+
+def test_the_table_reaches_the_corners():
+    """The random cases contain what the other tests claim to cover."""
+    seen = set()
+    for name in CASES:
+        for seed in range(8):
+            case = make_case(name, seed)
+            seen.add(type(case.X).__module__.split(".")[0])
+            seen.add(str(getattr(case.X, "dtype", "frame")))
+            seen |= {"one background row"} if len(case.background) == 1 else set()
+            seen |= {"one row"} if len(case.X) == 1 else set()
+            for column, edges in zip(columns(case.X), breaks(case.estimator), strict=True):
+                if isinstance(column, np.ndarray) and column.dtype == float:
+                    seen |= corners(column, np.array(edges))
+    wanted = {"numpy", "pandas", "polars", "float32", "int64", "object", "one background row"}
+    assert wanted | {"one row", "missing", "infinite", "on an edge", "beside an edge"} <= seen
+
+
+def corners(column, edges):
+    """What is hard in a column of numbers."""
+    found = {
+        "missing": np.isnan(column),
+        "infinite": np.isinf(column),
+        "on an edge": np.isin(column, edges),
+        "beside an edge": np.isin(column, np.nextafter(edges, np.inf)),
+    }
+    return {corner for corner, where in found.items() if where.any()}
+
+
+def test_containers_hold_what_they_are_given():
+    """The cases' own helper: strings become categories, integers integers."""
+    values = [np.array([1.0, 2.0]), np.array(["red", None], dtype=object)]
+    frame = contained(values, "pandas")
+    assert [str(t) for t in frame.dtypes] == ["int64", "category"]
