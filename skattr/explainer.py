@@ -27,7 +27,7 @@ from skattr.measures import LinearCombination, Measure, as_measure
 from skattr.measures.background import Background, check_weights
 from skattr.measures.base import as_terms, copy_terms
 from skattr.pieces import Boxes, Cells, Pieces, as_pieces, choose_output
-from skattr.solution import merge, missing_means, solve
+from skattr.solution import merge, missing_means, prepare, solve
 
 BLOCK = 2**21  # numbers of X that are encoded together: bounds the memory of `explain`
 
@@ -172,8 +172,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         laws = missing_means(self._read(), [measure for _, measure in terms], self.engine)
         self._terms = [*terms, *((0.0, measure) for measure in laws)]
         self._n_terms = len(terms)
-        self._solution = self._solve(X, weights)
-        self._publish()
+        self._publish(self._prepare(X, weights))
         return self
 
     @available_if(_can_add_batches)
@@ -195,9 +194,8 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         if not self.__sklearn_is_fitted__():
             return self.fit(X, y, sample_weight)
         X = check_X(self, X, reset=False)
-        batch = self._solve(X, _weights(sample_weight, X))
-        self._solution = merge(self.pieces_, self._solution, batch, self._own, self._jobs())
-        self._publish()
+        batch = self._prepare(X, _weights(sample_weight, X))
+        self._publish(merge(self._solution.terms, batch))
         return self
 
     def explain(self, X: Any, *, features: Any = None, predictions: bool = True) -> Explanation:
@@ -354,7 +352,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
             )
             self._pieces = None
 
-    def _solve(self, X: Any, weights: np.ndarray) -> Any:
+    def _prepare(self, X: Any, weights: np.ndarray) -> list:
         pieces = self._read()
         levels = None
         if isinstance(pieces, Boxes):
@@ -363,16 +361,19 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         terms = [(coefficient, clone(measure)) for coefficient, measure in self._terms]
         for _, measure in terms:
             measure.fit(background, None, self._domain, self._own)
-        solution = solve(pieces, terms, self.engine, self._own, self._jobs())
+        prepared = prepare(pieces, terms, self.engine, self._own, self._jobs())
         for _, measure in terms:
             measure.release()
-        return solution
+        return prepared
 
     def _active(self) -> list:
         """Return the terms of the measure, without those that only carry references."""
         return self._solution.terms[: self._n_terms]
 
-    def _publish(self) -> None:
+    def _publish(self, prepared: list) -> None:
+        """Solve the prepared terms, and say what came of it."""
+        pieces = self._read()
+        self._solution = solve(pieces, prepared, self._own, self._jobs())
         terms = self._active()
         fitted = [(term.coefficient, term.measure) for term in terms]
         whole = len(fitted) == 1 and fitted[0][0] == 1.0
@@ -381,7 +382,6 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         self.exact_ = all(term.engine.exact for term in terms)
         self.base_value_ = _scalar(self._solution.base_value)
         self.output_names_ = list(self._output.names)
-        pieces = self._read()
         self._grid = pieces.grid if isinstance(pieces, Boxes) else None
 
     def _choose(self, features: Any) -> list[int]:

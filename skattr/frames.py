@@ -13,6 +13,9 @@ import numpy as np
 import pandas as pd
 
 
+NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal", "empty")
+
+
 def is_frame(X: Any) -> bool:
     """Tell whether X is an eager data frame."""
     return isinstance(X, pd.DataFrame) or nw.dependencies.is_into_dataframe(X)
@@ -63,6 +66,8 @@ def is_level(X: Any, k: int) -> bool:
     if isinstance(values, nw.Series):
         return not (values.dtype.is_numeric() or values.dtype.is_temporal())
     kind = values.dtype
+    if kind == object:  # what it holds tells
+        return pd.api.types.infer_dtype(values, skipna=True) not in NUMBERS
     return not pd.api.types.is_any_real_numeric_dtype(kind) and not (
         pd.api.types.is_datetime64_any_dtype(kind) or pd.api.types.is_timedelta64_dtype(kind)
     )

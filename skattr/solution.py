@@ -67,14 +67,21 @@ class Solution:
         return self.curves[start : start + n_codes]
 
 
-def solve(pieces: Pieces, terms: list, engine: Any, own: tuple, jobs: Jobs) -> Solution:
-    """Prepare all terms: (coefficient, fitted measure)."""
+def prepare(pieces: Pieces, terms: list, engine: Any, own: tuple, jobs: Jobs) -> list[Term]:
+    """Prepare all terms, (coefficient, fitted measure), on one batch of the background."""
     engines = choose(engine, pieces, [measure for _, measure in terms])
-    prepared = [
+    return [
         Term(coefficient, measure, chosen, chosen.prepare(pieces, measure, own, jobs))
         for (coefficient, measure), chosen in zip(terms, engines, strict=True)
     ]
-    return _finish(pieces, prepared, own)
+
+
+def merge(a: list[Term], b: list[Term]) -> list[Term]:
+    """Join two batches of the background."""
+    return [
+        Term(x.coefficient, y.measure, x.engine, x.engine.merge(x.state, y.state))
+        for x, y in zip(a, b, strict=True)
+    ]
 
 
 def missing_means(pieces: Pieces, measures: list[Measure], engine: Any) -> list[Measure]:
@@ -93,18 +100,11 @@ def missing_means(pieces: Pieces, measures: list[Measure], engine: Any) -> list[
     return [Expectation(law) for law in dict.fromkeys(w.law for w in wanted) if law not in known]
 
 
-def merge(pieces: Pieces, a: Solution, b: Solution, own: tuple, jobs: Jobs) -> Solution:
-    """Join the solutions of two batches of the background."""
-    terms = [
-        Term(x.coefficient, y.measure, x.engine, x.engine.merge(pieces, x.state, y.state, jobs))
-        for x, y in zip(a.terms, b.terms, strict=True)
-    ]
-    return _finish(pieces, terms, own)
-
-
-def _finish(pieces: Pieces, terms: list[Term], own: tuple) -> Solution:
+def solve(pieces: Pieces, terms: list[Term], own: tuple, jobs: Jobs) -> Solution:
+    """Sum the curves and the means of all terms."""
     means: dict[str, np.ndarray] = {}
     for term in terms:
+        term.state = term.engine.finish(pieces, term.state, jobs)
         law = term.measure.reference()
         term.mean = term.engine.mean(pieces, term.state)
         if term.mean is not None and isinstance(law, Expectation):

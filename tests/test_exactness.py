@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import threadpoolctl
 from cases import CASES, contained, make_case
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, given, reject, settings
 from hypothesis import strategies as st
 from oracle import Oracle, breaks, columns, described, is_polars, rows
 from sklearn.base import clone, is_classifier
@@ -286,11 +286,15 @@ def test_batches(name, seed, kinds, cut):
     explainer = MeasureExplainer(case.estimator, measure=measure, groups=groups)
     for p in np.unique(part):
         chosen = np.flatnonzero(part == p)
+        if weight is not None and not np.any(weight[chosen] > 0):
+            continue
         batch = rows_as_given(case.background, chosen)
-        if weight is None:
-            explainer.partial_fit(batch)
-        elif np.any(weight[chosen] > 0):
-            explainer.partial_fit(batch, sample_weight=weight[chosen])
+        first = not hasattr(explainer, "base_value_")
+        try:
+            explainer.partial_fit(batch, sample_weight=None if weight is None else weight[chosen])
+        except ValueError as error:  # a first batch on which Uniform has no range yet
+            assert first and "in the background" in str(error)
+            reject()
     oracle = oracle_of(case, weight)
     terms = described(measure)
     wanted = oracle.values(terms, case.X, own)
@@ -398,7 +402,7 @@ def test_ignored_features_get_zero(model, kind, seed):
         explainer = MeasureExplainer(estimator, measure=MEASURES[kind](None), groups=groups)
         explanation = explainer.fit(background, sample_weight=weight).explain(X).centered()
         assert np.all(explanation.values[:, ignored] == 0.0)
-        assert not np.all(explanation.values[:, 0] == 0.0)
+        assert not np.all(explanation.values == 0.0)
 
 
 @examples(20)

@@ -4,7 +4,8 @@ The protocol. An engine says what it `needs`: (a kind of Pieces, the name of a v
 
 - `refuses(pieces, term)`: the reason why it cannot serve, or None;
 - `prepare(pieces, term, own, jobs)` → state: arrays, not normalised where batches add up;
-- `merge(pieces, a, b, jobs)` → the state of both batches;
+- `merge(a, b)` → the state of both batches;
+- `finish(pieces, state, jobs)` → the state, with what is computed once all batches are there;
 - `mean(pieces, state)` → ∫ f d(reference of the term), (k,), or None if `knows_mean` is False;
 - `tables(pieces, state, own)` → for each attribution that is a function of one column's code its
   values, (n_codes, k), else None;
@@ -60,9 +61,13 @@ class Engine(BaseEstimator):
         """Do what does not depend on x."""
         raise NotImplementedError
 
-    def merge(self, pieces: Any, a: Any, b: Any, jobs: Jobs) -> Any:
+    def merge(self, a: Any, b: Any) -> Any:
         """Join the states of two batches of the background."""
         raise NotImplementedError
+
+    def finish(self, pieces: Any, state: Any, jobs: Jobs) -> Any:
+        """Do what has to wait for all batches of the background."""
+        return state
 
     def mean(self, pieces: Any, state: Any) -> np.ndarray | None:
         """Return ∫ f d(reference), (k,), or None if it takes another engine."""

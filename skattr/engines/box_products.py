@@ -6,6 +6,8 @@ The laws add up over batches; the sums over boxes are made from them.
 
 from __future__ import annotations
 
+import functools
+import operator
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,7 +25,7 @@ class Laws:
 
     components: list  # (π_c, one coded law a column)
     own: Own  # the attributions that are pinned
-    sums: BoxSums
+    sums: BoxSums | None = None
 
 
 class BoxProducts(Engine):
@@ -37,18 +39,29 @@ class BoxProducts(Engine):
         return f"fit: one product for each of {pieces.n_boxes} boxes; explain: one lookup a value"
 
     def prepare(self, pieces: Boxes, term: Measure, own: Own, jobs: Jobs) -> Laws:
-        """Keep what the laws know of each code, and sum over the boxes."""
+        """Keep what the laws know of each code."""
         components, pinned = term.factors()  # type: ignore[attr-defined]
         coded = [(share, [law.coded(pieces.grid) for law in laws]) for share, laws in components]
-        return _with_sums(pieces, coded, own if pinned else (), jobs)
+        return Laws(coded, own if pinned else ())
 
-    def merge(self, pieces: Boxes, a: Laws, b: Laws, jobs: Jobs) -> Laws:
-        """Join the laws; the sums are made anew."""
+    def merge(self, a: Laws, b: Laws) -> Laws:
+        """Join the laws."""
         joined = [
             (share, [one.merge(other) for one, other in zip(laws, more, strict=True)])
             for (share, laws), (_, more) in zip(a.components, b.components, strict=True)
         ]
-        return _with_sums(pieces, joined, a.own, jobs)
+        return Laws(joined, a.own)
+
+    def finish(self, pieces: Boxes, state: Laws, jobs: Jobs) -> Laws:
+        """Sum over the boxes."""
+        parts = []
+        for share, laws in state.components:
+            masses = [law.masses(pieces.grid, k) for k, law in enumerate(laws)]
+            # code 0 stands apart, the others as running sums: an interval is a difference
+            cumulated = np.concatenate([np.concatenate([m[:1], np.cumsum(m[1:])]) for m in masses])
+            sums = add_trees(pieces, state.own, box_products.walk, cumulated, jobs)
+            parts.append(BoxSums(*sums, 1.0).scaled(share))
+        return Laws(state.components, state.own, functools.reduce(operator.add, parts))
 
     def mean(self, pieces: Boxes, state: Laws) -> np.ndarray:
         """Return the integral of f against the product itself."""
@@ -61,16 +74,3 @@ class BoxProducts(Engine):
     def integrate(self, pieces, state, X, codes, own, a, jobs):  # type: ignore[no-untyped-def]
         """Return the values of a group."""
         return state.sums.integrate(pieces, codes, own, a)
-
-
-def _with_sums(pieces: Boxes, components: list, own: Own, jobs: Jobs) -> Laws:
-    total = None
-    for share, laws in components:
-        masses = [law.masses(pieces.grid, k) for k, law in enumerate(laws)]
-        # code 0 stands apart, the others as running sums: an interval is a difference
-        cumulated = np.concatenate([np.concatenate([m[:1], np.cumsum(m[1:])]) for m in masses])
-        part = BoxSums(*add_trees(pieces, own, box_products.walk, cumulated, jobs), 1.0)
-        part = part.scaled(share)
-        total = part if total is None else total + part
-    assert total is not None
-    return Laws(components, own, total)

@@ -26,7 +26,7 @@ class Evaluation(Engine):
         """Keep the measure, which makes the atoms."""
         return term
 
-    def merge(self, pieces: Pieces, a: Measure, b: Measure, jobs: Jobs) -> Measure:
+    def merge(self, a: Measure, b: Measure) -> Measure:
         """Keep either: atoms do not depend on the background."""
         return a
 

@@ -49,7 +49,7 @@ class FiniteSum(Engine):
         X = frames.take_rows(background.X, np.arange(len(background))) if pinned else None
         return RowSum(total, background.weights.copy(), X)
 
-    def merge(self, pieces: Pieces, a: RowSum, b: RowSum, jobs: Jobs) -> RowSum:
+    def merge(self, a: RowSum, b: RowSum) -> RowSum:
         """Put one batch behind the other."""
         X = None if a.X is None else frames.concatenate([a.X, b.X])
         return RowSum(a.total + b.total, np.concatenate([a.weights, b.weights]), X)
@@ -62,8 +62,8 @@ class FiniteSum(Engine):
         """Return the mean of f over the background with the own values of each row put into it."""
         first, kind = frames.distinct_rows(X, own[a])
         tasks = (
-            joblib.delayed(_pinned_sum)(pieces.output, state, frames.take_rows(X, [i]), own[a])
-            for i in first
+            joblib.delayed(_pinned_sum)(pieces.output, state, frames.take_rows(X, slice(i, i + 1)), own[a])
+            for i in first.tolist()
         )
         sums = joblib.Parallel(jobs.n_jobs, return_as="generator")(tasks)
         if jobs.verbose:

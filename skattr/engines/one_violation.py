@@ -45,7 +45,7 @@ class OneViolation(Engine):
         assert sums is not None
         return BoxSums(*sums, float(weights.sum()))
 
-    def merge(self, pieces: Boxes, a: BoxSums, b: BoxSums, jobs: Jobs) -> BoxSums:
+    def merge(self, a: BoxSums, b: BoxSums) -> BoxSums:
         """Add up."""
         return a + b
 

@@ -59,6 +59,12 @@ class Interval:
 
     def masses(self, grid: Any, k: int) -> np.ndarray:
         """Return the mass of each code: lengths over high - low."""
+        if not np.isfinite([self.low, self.high]).all():
+            has = "no value" if self.low > self.high else "infinite values"
+            raise ValueError(
+                f"column {self.name!r} has {has} in the background, so that nothing is uniform on "
+                f"its range; give domain={{{self.name!r}: (low, high)}}"
+            )
         cells = grid.cells[k]
         masses = np.zeros(cells.n_codes)
         if self.low == self.high:
@@ -88,6 +94,8 @@ class Levels:
 
     def masses(self, grid: Any, k: int) -> np.ndarray:
         """Return the mass of each code."""
+        if not self.levels:
+            raise ValueError(f"column {self.name!r} has no level in the background")
         cells = grid.cells[k]
         array = np.empty(len(self.levels), object)
         array[:] = self.levels
@@ -105,23 +113,11 @@ def uniform_law(background: Background, k: int, domain: dict) -> Interval | Leve
     if background.levels[k]:
         if k in domain:
             raise ValueError(f"domain names column {name!r}, which has levels, not a range")
-        levels = frames.distinct_levels(background.column(k))
-        if not levels:
-            raise ValueError(f"column {name!r} has no value in the background to be uniform on")
-        return Levels(levels, name)
+        return Levels(frames.distinct_levels(background.column(k)), name)
     if k in domain:
         return Interval(*domain[k], name, given=True)
     values = frames.to_float(background.column(k))
     values = values[~np.isnan(values)]
-    if len(values) == 0:
-        raise ValueError(
-            f"column {name!r} has no value in the background to be uniform on; "
-            f"give domain={{{name!r}: (low, high)}}"
-        )
-    low, high = float(values.min()), float(values.max())
-    if not np.isfinite(high - low):
-        raise ValueError(
-            f"column {name!r} ranges from {low} to {high}, on which nothing is uniform; "
-            f"give domain={{{name!r}: (low, high)}}"
-        )
-    return Interval(low, high, name)
+    if len(values) == 0:  # another batch may have some
+        return Interval(np.inf, -np.inf, name)
+    return Interval(float(values.min()), float(values.max()), name)

@@ -92,9 +92,7 @@ class Cells:
     def _find(self, values: Any) -> np.ndarray:
         code_of = {level: code for code, level in enumerate(self.levels or [], start=1)}
         array = frames.to_array(values)
-        return np.array(
-            [0 if frames.is_missing(v) else code_of.get(v, 0) for v in array.tolist()], np.int32
-        )
+        return np.array([code_of.get(v, 0) for v in array.tolist()], np.int32)
 
     def labels(self) -> tuple[pd.DataFrame, np.ndarray]:
         """Describe the cells, `lower, upper, closed` or `level`, and return their codes.

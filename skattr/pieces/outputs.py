@@ -51,7 +51,7 @@ def resolve(estimator: Any, output: str, readable: tuple[str, ...], X: Any) -> O
     """
     if output not in SCALES:
         raise ValueError(f"output={output!r} is not known; it is one of {list(SCALES)}")
-    if is_classifier(estimator):
+    if hasattr(estimator, "__sklearn_tags__") and is_classifier(estimator):
         return _classifier(estimator, output, readable, X)
     if not hasattr(estimator, "predict"):
         method, scale = "", "predict"

@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 import sklearn
-from sklearn.base import is_classifier
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.utils._missing import is_scalar_nan
 
-from skattr import frames
 from skattr.pieces.base import Unreadable
 from skattr.pieces.boxes import Trees
 
@@ -98,7 +97,8 @@ def _add_levels(
     known, position = estimator._bin_mapper.make_known_categories_bitsets()
     encoder = estimator._preprocessor.named_transformers_["encoder"]
     for c, categories in enumerate(encoder.categories_):
-        part.levels[c] = [v for v in categories.tolist() if not frames.is_missing(v)]
+        # NaN is missing, but None is a category like any other
+        part.levels[c] = [v for v in categories.tolist() if not is_scalar_nan(v)]
         part.known[c] = _bits(known[position[c]][None])[0, : len(part.levels[c])].astype(bool)
 
 

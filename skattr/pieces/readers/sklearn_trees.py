@@ -74,20 +74,19 @@ def last_left(threshold: np.ndarray) -> np.ndarray:
     """Return the largest float64 whose float32 is still <= threshold.
 
     It is the midpoint of two float32 neighbours, or one unit below (ties go to the even one).
+    Beyond the largest float32 there is nothing: these models refuse it.
     """
-    with np.errstate(over="ignore"):
-        low = threshold.astype(np.float32)
-    low = np.where(low > threshold, np.nextafter(low, np.float32(-np.inf)), low)
-    below = np.nextafter(low, np.float32(-np.inf)).astype(np.float64)
-    high = np.nextafter(low, np.float32(np.inf)).astype(np.float64)
-    low64 = low.astype(np.float64)
-    # beyond the largest float32 the next one is as far as the one before
-    high = np.where(np.isinf(high), low64 + (low64 - below), high)
-    middle = low64 + (high - low64) / 2
-    with np.errstate(over="ignore"):
-        tie = middle.astype(np.float32)
-    edge = np.where(tie <= low, middle, np.nextafter(middle, -np.inf))
-    return np.where(np.isfinite(threshold), edge, threshold)
+    result = threshold.copy()
+    finite = np.isfinite(threshold)
+    limit = np.finfo(np.float32).max
+    threshold = np.clip(threshold[finite], -limit, limit)
+    low = threshold.astype(np.float32)
+    low = np.where(low > threshold, np.nextafter(low, np.float32(-limit)), low).astype(np.float64)
+    high = np.nextafter(low.astype(np.float32), np.float32(limit)).astype(np.float64)
+    middle = low + (high - low) / 2
+    goes = middle.astype(np.float32) <= low
+    result[finite] = np.where(goes, middle, np.nextafter(middle, -np.inf))
+    return result
 
 
 def _concatenate(trees: list, front: TreeFront, factor: float, proba: bool) -> Trees:
