@@ -1,11 +1,11 @@
 """skattr: feature attributions as integrals of the model against a measure of your choice."""
 
+from skattr._version import __version__
 from skattr.curves import Curve
 from skattr.explainer import MeasureExplainer
 from skattr.explanation import Explanation
 
-from skattr._version import __version__
-__all__ = ["Curve", "Explanation", "MeasureExplainer", "write_report"]
+__all__ = ["Curve", "Explanation", "MeasureExplainer", "__version__", "write_report"]
 
 
 def write_report(*args: object, **kwargs: object) -> None:

@@ -25,7 +25,9 @@ class Curve:
         The outputs.
     """
 
-    def __init__(self, feature: Any, output_names: tuple[str, ...], table: CellTable | FunctionTable):
+    def __init__(
+        self, feature: Any, output_names: tuple[str, ...], table: CellTable | FunctionTable
+    ):
         self.feature = feature
         self.output_names = output_names
         self._table = table
@@ -37,7 +39,8 @@ class Curve:
 
     def __call__(self, values: Any) -> np.ndarray:
         """Return the attribution at some values, (m,), or (m, k) for several outputs."""
-        values = np.atleast_1d(values) if np.isscalar(values) or values is None else values
+        if isinstance(values, str) or not np.iterable(values):
+            values = [values]
         if not hasattr(values, "dtype"):  # a list may hold strings and None
             array = np.empty(len(values), object)
             array[:] = values

@@ -21,13 +21,20 @@ from skattr import frames
 from skattr.curves import CellTable, Curve, FunctionTable
 from skattr.engines import Engine, Jobs
 from skattr.explanation import Explanation
-from skattr.inputs import attributions, check_parameters, check_X, position, read_domain, realign
-from skattr.inputs import takes_missing
+from skattr.inputs import (
+    attributions,
+    check_parameters,
+    check_X,
+    position,
+    read_domain,
+    realign,
+    takes_missing,
+)
 from skattr.measures import LinearCombination, Measure, as_measure
 from skattr.measures.background import Background, check_weights
 from skattr.measures.base import as_terms, copy_terms
 from skattr.pieces import Boxes, Cells, Pieces, as_pieces, choose_output
-from skattr.solution import merge, missing_means, prepare, solve
+from skattr.solution import Solution, merge, missing_means, prepare, solve
 
 BLOCK = 2**21  # numbers of X that are encoded together: bounds the memory of `explain`
 
@@ -155,8 +162,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         self
         """
         check_parameters(self)
-        if hasattr(self, "_solution"):
-            del self._solution  # a fit that fails leaves nothing half done
+        self._solution: Solution | None = None  # a fit that fails leaves nothing half done
         terms = copy_terms(as_measure(self.measure))
         _check_model(self.estimator)
         X = check_X(self, X, reset=True)
@@ -167,7 +173,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         self._domain = read_domain(self.domain, self._names)
         self._output = choose_output(self.estimator_, self.output, frames.take_rows(X, slice(1)))
         self._refuted: str | None = None
-        self._pieces = None
+        self._pieces: Pieces | None = None
         self._check_reading(X)
         laws = missing_means(self._read(), [measure for _, measure in terms], self.engine)
         self._terms = [*terms, *((0.0, measure) for measure in laws)]
@@ -195,7 +201,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
             return self.fit(X, y, sample_weight)
         X = check_X(self, X, reset=False)
         batch = self._prepare(X, _weights(sample_weight, X))
-        self._publish(merge(self._solution.terms, batch))
+        self._publish(merge(self._solved().terms, batch))
         return self
 
     def explain(self, X: Any, *, features: Any = None, predictions: bool = True) -> Explanation:
@@ -222,7 +228,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         return Explanation(
             values=values[:, :, 0] if one else values,
             base_value=self.base_value_,
-            offset=_scalar(self._solution.offset),
+            offset=_scalar(self._solved().offset),
             predictions=self._predict(rows) if predictions else None,
             data=X if frames.is_frame(X) else rows,
             feature_names=tuple(self._attributions[a] for a in chosen),
@@ -305,11 +311,11 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
             f"measure: {self.measure_!r}",
         ]
         for term in self._active():
-            lines.append(
-                f"engine for {term.measure!r}: {term.engine.name} "
-                f"({'exact' if term.engine.exact else 'approximate'}); "
-                f"{term.engine.cost(pieces, term.measure)}"
-            )
+            cost = "nothing more: another term knows it"
+            if term.state is not None:
+                cost = term.engine.cost(pieces, term.measure)
+            how = "exact" if term.engine.exact else "approximate"
+            lines.append(f"{term.measure!r}: engine {term.engine.name}, {how}; {cost}")
         return "\n".join(lines)
 
     @property
@@ -366,9 +372,14 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
             measure.release()
         return prepared
 
+    def _solved(self) -> Solution:
+        check_is_fitted(self)
+        assert self._solution is not None
+        return self._solution
+
     def _active(self) -> list:
         """Return the terms of the measure, without those that only carry references."""
-        return self._solution.terms[: self._n_terms]
+        return self._solved().terms[: self._n_terms]
 
     def _publish(self, prepared: list) -> None:
         """Solve the prepared terms, and say what came of it."""
@@ -387,7 +398,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
     def _choose(self, features: Any) -> list[int]:
         if features is None:
             return list(range(len(self._attributions)))
-        if isinstance(features, str) or not np.iterable(features) or not len(features):
+        if isinstance(features, str) or not np.iterable(features) or not len(list(features)):
             raise ValueError(f"features is a list of columns, not {features!r}")
         return [position(name, list(self._attributions), "features") for name in features]
 
@@ -400,7 +411,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _values(self, X: Any, chosen: Any) -> np.ndarray:
         """Return the values of some attributions, (n, g, k)."""
-        solution = self._solution
+        solution = self._solved()
         pieces = self.pieces_ if any(solution.rest[a] for a in chosen) else None
         result = np.empty((len(X), len(chosen), len(self.output_names_)))
 
@@ -422,15 +433,15 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         return result[:, 0] if result.shape[1] == 1 else result
 
     def _table(self, a: int, k: int, outputs: list[int]) -> CellTable | FunctionTable:
-        if self._grid is not None and not self._solution.rest[a]:
+        solution = self._solved()
+        if self._grid is not None and not solution.rest[a]:
             cells = self._grid.cells[k]
-            values = self._solution.curve(a, cells.n_codes)
-            return CellTable(cells, values[:, outputs])
+            return CellTable(cells, solution.curve(a, cells.n_codes)[:, outputs])
         template = next(
             (t.state.X for t in self._active() if getattr(t.state, "X", None) is not None), None
         )
         if template is None:  # nothing depends on x
-            constant = np.tile(self._solution.constants[a][outputs], (2, 1))
+            constant = np.tile(solution.constants[a][outputs], (2, 1))
             return CellTable(Cells(edges=np.empty(0)), constant)
         points = frames.sorted_values(frames.column(template, k))
         row = frames.take_rows(template, slice(1))
@@ -439,11 +450,11 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
     def _at_values(self, row: Any, a: int, k: int, outputs: list[int], values: Any) -> np.ndarray:
         rows = frames.with_column(row, k, values)
         codes = None if self._grid is None else self._grid.encode(rows)
-        found = self._solution.values(self.pieces_, rows, codes, self._own, [a], self._jobs())
+        found = self._solved().values(self.pieces_, rows, codes, self._own, [a], self._jobs())
         return found[:, 0, outputs]
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_solution")
+        return getattr(self, "_solution", None) is not None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -468,7 +479,7 @@ def _check_model(estimator: Any) -> None:
         base.__module__.startswith("torch.nn") for base in type(estimator).__mro__
     ):
         raise ValueError(
-            "torch modules are not read yet; wrap yours in a function that maps an array to an array"
+            "torch modules are not read yet; wrap yours in a function from arrays to arrays"
         )
     if not (hasattr(estimator, "predict") or callable(estimator)):
         raise TypeError(

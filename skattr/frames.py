@@ -12,7 +12,6 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 
-
 NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal", "empty")
 
 
@@ -61,12 +60,14 @@ def column(X: Any, k: int) -> Any:
 
 
 def is_level(X: Any, k: int) -> bool:
-    """Tell whether the values of a column are levels (categories, booleans, strings), not numbers."""
+    """Tell whether a column holds levels (categories, booleans, strings), not numbers."""
     values = column(X, k)
     if isinstance(values, nw.Series):
         return not (values.dtype.is_numeric() or values.dtype.is_temporal())
     kind = values.dtype
-    if kind == object:  # what it holds tells
+    if kind.kind == "O" and not isinstance(
+        kind, pd.CategoricalDtype | pd.StringDtype
+    ):  # what it holds tells
         return pd.api.types.infer_dtype(values, skipna=True) not in NUMBERS
     return not pd.api.types.is_any_real_numeric_dtype(kind) and not (
         pd.api.types.is_datetime64_any_dtype(kind) or pd.api.types.is_timedelta64_dtype(kind)
@@ -103,7 +104,7 @@ def distinct_levels(values: Any) -> list:
 
 
 def _identity(values: Any) -> np.ndarray:
-    """Number the values of a column so that equal numbers mean the same value in every respect."""
+    """Return numbers of values, equal only where values are the same in every respect."""
     array = to_array(values)
     if array.dtype == np.float64:  # by bits: 0.0 is not -0.0
         return np.unique(np.ascontiguousarray(array).view(np.int64), return_inverse=True)[1]
@@ -136,13 +137,13 @@ def pin(Z: Any, X: Any, row: int, columns: tuple[int, ...]) -> Any:
         frame = _frame(Z)
         new = []
         for k in columns:
+            name = frame.columns[k]
             values = column(X, k)
-            if not isinstance(values, nw.Series):
-                raise TypeError(
-                    f"the background is a {type(Z).__name__}, so explain one too, not a "
-                    f"{type(X).__name__}"
-                )
-            new.append(values[np.full(n, row)].alias(frame.columns[k]))
+            if isinstance(values, nw.Series):
+                new.append(values[np.full(n, row)].alias(name))
+            else:
+                value = to_array(values)[row]
+                new.append(nw.new_series(name, np.full(n, value), backend=frame.implementation))
         return frame.with_columns(*new).to_native()
     Z = Z.astype(np.result_type(Z.dtype, to_array(column(X, columns[0])).dtype))
     for k in columns:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -33,14 +33,14 @@ def check_X(explainer: BaseEstimator, X: Any, *, reset: bool) -> Any:
             raise ValueError(f"0 feature(s) (shape={X.shape}): X has no columns")
         validate_data(explainer, X, reset=reset, skip_check_array=True)
         return X
-    objects = np.asarray(X).ravel() if getattr(X, "dtype", None) == object else ()
+    objects = X.ravel() if isinstance(X, np.ndarray) and X.dtype.kind == "O" else ()
     return validate_data(
         explainer,
         X,
         reset=reset,
         dtype=None if any(isinstance(v, str) for v in objects) else "numeric",
         # what takes missing values decides about infinite ones itself
-        ensure_all_finite=not takes_missing(explainer.estimator),  # type: ignore[attr-defined]
+        ensure_all_finite=not takes_missing(explainer.estimator),
     )
 
 
@@ -64,7 +64,7 @@ def realign(X: Any, names: list) -> Any:
 
 
 def attributions(groups: Any, names: list) -> tuple[tuple, tuple]:
-    """Return the names of the attributions and their columns; a group stands at its first member."""
+    """Return the names and columns of the attributions; a group stands at its first member."""
     if groups is None:
         return tuple(names), tuple((k,) for k in range(len(names)))
     if not isinstance(groups, dict):
@@ -85,7 +85,7 @@ def attributions(groups: Any, names: list) -> tuple[tuple, tuple]:
     if clash:
         raise ValueError(f"groups: {clash} name columns outside of the group; rename the group")
     own: dict = {}
-    for k, name in enumerate(names):
+    for k in range(len(names)):
         group = member_of.get(k)
         own.setdefault(("column", k) if group is None else ("group", group), []).append(k)
     labels = tuple(names[where] if kind == "column" else where for kind, where in own)
@@ -96,7 +96,8 @@ def position(name: Any, names: list, where: str) -> int:
     """Return the position of a column, given by its name or, where none has it, its position."""
     if name in names:
         return names.index(name)
-    if isinstance(name, Integral) and not isinstance(name, bool) and 0 <= name < len(names):
+    whole = isinstance(name, int | np.integer) and not isinstance(name, bool)
+    if whole and 0 <= name < len(names):
         return int(name)
     raise ValueError(f"{where}: there is no column {name!r}; X has {list(names)}")
 
@@ -130,10 +131,10 @@ def read_domain(domain: Any, names: list) -> dict[int, tuple[float, float]]:
 
 def check_parameters(explainer: Any) -> None:
     """Refuse parameters that cannot be meant, before anything is computed."""
-    if not (isinstance(explainer.tol, Real) and explainer.tol > 0):
-        raise ValueError(f"tol={explainer.tol!r} must be a positive number")
-    if not (isinstance(explainer.max_evals, Real) and explainer.max_evals > 0):
-        raise ValueError(f"max_evals={explainer.max_evals!r} must be a positive number")
+    for name in ("tol", "max_evals"):
+        value: Any = getattr(explainer, name)
+        if not isinstance(value, Real) or not float(value) > 0:
+            raise ValueError(f"{name}={value!r} must be a positive number")
     check_random_state(explainer.random_state)
     if explainer.device not in (None, "cpu"):
         raise ValueError(

@@ -21,7 +21,7 @@ class Term:
     coefficient: float
     measure: Measure
     engine: Engine
-    state: Any
+    state: Any  # None where another term knows the mean, which is all there is
     mean: np.ndarray | None = None  # (k,) ∫ f d(reference)
 
 
@@ -43,7 +43,13 @@ class Solution:
     rest: list[list[int]]
 
     def values(
-        self, pieces: Pieces, X: Any, codes: np.ndarray | None, own: tuple, a: Any, jobs: Jobs
+        self,
+        pieces: Pieces | None,
+        X: Any,
+        codes: np.ndarray | None,
+        own: tuple,
+        a: Any,
+        jobs: Jobs,
     ) -> np.ndarray:
         """Return the values of some attributions at a block of rows, (n, len(a), k)."""
         chosen = np.asarray(a)
@@ -59,27 +65,37 @@ class Solution:
                 result[:, place] += term.coefficient * part
         return result
 
-    def curve(self, a: int, n_codes: int) -> np.ndarray | None:
-        """Return the values by code of an attribution, if it has a curve."""
-        if self.where[0, a] < 0 or self.rest[a]:
-            return None
+    def curve(self, a: int, n_codes: int) -> np.ndarray:
+        """Return the values by code of an attribution that has no rest."""
         start = self.where[1, a]
         return self.curves[start : start + n_codes]
 
 
 def prepare(pieces: Pieces, terms: list, engine: Any, own: tuple, jobs: Jobs) -> list[Term]:
-    """Prepare all terms, (coefficient, fitted measure), on one batch of the background."""
+    """Prepare all terms, (coefficient, fitted measure), on one batch of the background.
+
+    An expectation that another term knows anyway is not computed again: its state is None.
+    """
     engines = choose(engine, pieces, [measure for _, measure in terms])
-    return [
-        Term(coefficient, measure, chosen, chosen.prepare(pieces, measure, own, jobs))
-        for (coefficient, measure), chosen in zip(terms, engines, strict=True)
-    ]
+    known = {
+        measure.reference().law
+        for (_, measure), chosen in zip(terms, engines, strict=True)
+        if chosen.knows_mean and measure.depends != "nothing"
+    }
+    prepared = []
+    for (coefficient, measure), chosen in zip(terms, engines, strict=True):
+        shared = isinstance(measure, Expectation) and measure.law in known
+        state = None if shared else chosen.prepare(pieces, measure, own, jobs)
+        prepared.append(Term(coefficient, measure, chosen, state))
+    return prepared
 
 
 def merge(a: list[Term], b: list[Term]) -> list[Term]:
     """Join two batches of the background."""
     return [
         Term(x.coefficient, y.measure, x.engine, x.engine.merge(x.state, y.state))
+        if x.state is not None
+        else y
         for x, y in zip(a, b, strict=True)
     ]
 
@@ -102,16 +118,7 @@ def missing_means(pieces: Pieces, measures: list[Measure], engine: Any) -> list[
 
 def solve(pieces: Pieces, terms: list[Term], own: tuple, jobs: Jobs) -> Solution:
     """Sum the curves and the means of all terms."""
-    means: dict[str, np.ndarray] = {}
-    for term in terms:
-        term.state = term.engine.finish(pieces, term.state, jobs)
-        law = term.measure.reference()
-        term.mean = term.engine.mean(pieces, term.state)
-        if term.mean is not None and isinstance(law, Expectation):
-            term.mean = means.setdefault(law.law, term.mean)
-    for term in terms:
-        if term.mean is None:
-            term.mean = means[term.measure.reference().law]
+    base_value = _fill_means(pieces, terms, jobs)
     k = pieces.n_outputs
     offset = np.zeros(k)
     tables: list[Any] = [np.zeros((1, k)) for _ in own]
@@ -127,13 +134,30 @@ def solve(pieces: Pieces, terms: list[Term], own: tuple, jobs: Jobs) -> Solution
                 tables[j] = tables[j] + term.coefficient * table
             elif term.coefficient:
                 rest[j].append(t)
-    return Solution(
-        terms, means["joint"], offset, *_layout(pieces, tables, own), rest
-    )
+    curves, where = _layout(pieces, tables, own)
+    constants = np.array([table[0] for table in tables])
+    return Solution(terms, base_value, offset, curves, where, constants, rest)
 
 
-def _layout(pieces: Pieces, tables: list, own: tuple) -> tuple:
-    """Put the curves of single columns one behind the other; the others are constants."""
+def _fill_means(pieces: Pieces, terms: list[Term], jobs: Jobs) -> np.ndarray:
+    """Finish the terms and give each the mean of its reference; returns E f."""
+    means: dict[str, np.ndarray] = {}
+    for term in terms:
+        if term.state is None:
+            continue
+        term.state = term.engine.finish(pieces, term.state, jobs)
+        term.mean = term.engine.mean(pieces, term.state)
+        law = term.measure.reference()
+        if term.mean is not None and isinstance(law, Expectation):
+            term.mean = means.setdefault(law.law, term.mean)
+    for term in terms:
+        if term.mean is None:
+            term.mean = means[term.measure.reference().law]
+    return means["joint"]
+
+
+def _layout(pieces: Pieces, tables: list, own: tuple) -> tuple[np.ndarray, np.ndarray]:
+    """Put the curves of single columns one behind the other, and say where they are."""
     where = np.full((2, len(own)), -1, np.int64)
     parts, start = [np.zeros((0, pieces.n_outputs))], 0
     for j, columns in enumerate(own):
@@ -142,5 +166,4 @@ def _layout(pieces: Pieces, tables: list, own: tuple) -> tuple:
             where[:, j] = columns[0], start
             parts.append(np.broadcast_to(tables[j], (n_codes, tables[j].shape[1])))
             start += n_codes
-    constants = np.array([table[0] for table in tables])
-    return np.concatenate(parts), where, constants
+    return np.concatenate(parts), where

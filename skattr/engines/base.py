@@ -13,7 +13,8 @@ The protocol. An engine says what it `needs`: (a kind of Pieces, the name of a v
   there is no table. `codes` are those of X, if the pieces have a grid;
 - `cost(pieces, term)`: in words, for `describe()`.
 
-What depends on model and measure is done in `prepare`, what depends on x in `integrate`. A state is numpy arrays, plain containers and our own classes, so that it pickles.
+What depends on model and measure is done in `prepare`, what depends on x in `integrate`. A state is
+numpy arrays, plain containers and our own classes, so that it pickles.
 """
 
 from __future__ import annotations
@@ -78,7 +79,14 @@ class Engine(BaseEstimator):
         return [None] * len(own)
 
     def integrate(
-        self, pieces: Any, state: Any, X: Any, codes: np.ndarray | None, own: Own, a: int, jobs: Jobs
+        self,
+        pieces: Any,
+        state: Any,
+        X: Any,
+        codes: np.ndarray | None,
+        own: Own,
+        a: int,
+        jobs: Jobs,
     ) -> np.ndarray:
         """Return attribution a at the rows of X, (n, k)."""
         raise NotImplementedError

@@ -1,7 +1,7 @@
 """Products of one-dimensional laws on boxes: the product of the masses of a box's sides.
 
-Exact curves of all attributions, O(boxes · depth), whatever the number of rows (MATH.md, section 3).
-The laws add up over batches; the sums over boxes are made from them.
+Exact curves of all attributions, O(boxes · depth), whatever the number of rows (MATH.md,
+section 3). The laws add up over batches; the sums over boxes are made from them.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import operator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -40,7 +41,7 @@ class BoxProducts(Engine):
 
     def prepare(self, pieces: Boxes, term: Measure, own: Own, jobs: Jobs) -> Laws:
         """Keep what the laws know of each code."""
-        components, pinned = term.factors()  # type: ignore[attr-defined]
+        components, pinned = term.factors()
         coded = [(share, [law.coded(pieces.grid) for law in laws]) for share, laws in components]
         return Laws(coded, own if pinned else ())
 
@@ -65,12 +66,16 @@ class BoxProducts(Engine):
 
     def mean(self, pieces: Boxes, state: Laws) -> np.ndarray:
         """Return the integral of f against the product itself."""
+        assert state.sums is not None
         return state.sums.mean(pieces)
 
     def tables(self, pieces: Boxes, state: Laws, own: Own) -> list[np.ndarray | None]:
         """Return the curves of single columns."""
+        assert state.sums is not None
         return state.sums.tables(pieces, own)
 
-    def integrate(self, pieces, state, X, codes, own, a, jobs):  # type: ignore[no-untyped-def]
+    def integrate(
+        self, pieces: Any, state: Any, X: Any, codes: Any, own: Own, a: int, jobs: Jobs
+    ) -> np.ndarray:
         """Return the values of a group."""
         return state.sums.integrate(pieces, codes, own, a)

@@ -44,7 +44,7 @@ class FiniteSum(Engine):
 
     def prepare(self, pieces: Pieces, term: Measure, own: Own, jobs: Jobs) -> RowSum:
         """Evaluate the background; keep a copy of it if own values are to be put into it."""
-        background, pinned = term.rows()  # type: ignore[attr-defined]
+        background, pinned = term.rows()
         total = _weighted_sum(pieces.output, background.X, background.weights)
         X = frames.take_rows(background.X, np.arange(len(background))) if pinned else None
         return RowSum(total, background.weights.copy(), X)
@@ -58,11 +58,15 @@ class FiniteSum(Engine):
         """Return E f."""
         return state.total / state.weights.sum()
 
-    def integrate(self, pieces, state, X, codes, own, a, jobs):  # type: ignore[no-untyped-def]
+    def integrate(
+        self, pieces: Any, state: Any, X: Any, codes: Any, own: Own, a: int, jobs: Jobs
+    ) -> np.ndarray:
         """Return the mean of f over the background with the own values of each row put into it."""
         first, kind = frames.distinct_rows(X, own[a])
         tasks = (
-            joblib.delayed(_pinned_sum)(pieces.output, state, frames.take_rows(X, slice(i, i + 1)), own[a])
+            joblib.delayed(_pinned_sum)(
+                pieces.output, state, frames.take_rows(X, slice(i, i + 1)), own[a]
+            )
             for i in first.tolist()
         )
         sums = joblib.Parallel(jobs.n_jobs, return_as="generator")(tasks)

@@ -5,6 +5,8 @@ Exact curves of all attributions, O(boxes · depth · rows / 64) (MATH.md, secti
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from skattr.engines.base import Engine, Jobs, Own
@@ -31,7 +33,7 @@ class OneViolation(Engine):
 
     def prepare(self, pieces: Boxes, term: Measure, own: Own, jobs: Jobs) -> BoxSums:
         """Push all rows down all trees."""
-        background, pinned = term.rows()  # type: ignore[attr-defined]
+        background, pinned = term.rows()
         codes = background.codes(pieces.grid)
         weights = background.weights
         own = own if pinned else ()
@@ -57,6 +59,8 @@ class OneViolation(Engine):
         """Return the curves of single columns."""
         return state.tables(pieces, own)
 
-    def integrate(self, pieces, state, X, codes, own, a, jobs):  # type: ignore[no-untyped-def]
+    def integrate(
+        self, pieces: Any, state: Any, X: Any, codes: Any, own: Own, a: int, jobs: Jobs
+    ) -> np.ndarray:
         """Return the values of a group."""
         return state.integrate(pieces, codes, own, a)

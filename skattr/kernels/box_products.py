@@ -8,8 +8,20 @@ the columns on the path, no division (MATH.md, section 3). A box costs its numbe
 import numpy as np
 from numba import njit
 
-from skattr.kernels.boxes import ADMITS, COLUMN, HIGH, LEFT, LOW, RIGHT
-from skattr.kernels.boxes import add_own, add_total, go_back, go_left, go_right, whole
+from skattr.kernels.boxes import (
+    ADMITS,
+    COLUMN,
+    HIGH,
+    LEFT,
+    LOW,
+    RIGHT,
+    add_own,
+    add_total,
+    go_back,
+    go_left,
+    go_right,
+    whole,
+)
 
 
 @njit(cache=True, nogil=True, inline="always")

@@ -18,8 +18,19 @@ import numpy as np
 from numba import njit
 
 from skattr.kernels.bits import ALL, ONE, ZERO, restrict, weigh
-from skattr.kernels.boxes import COLUMN, LEFT, MISSING, RIGHT, SPLIT
-from skattr.kernels.boxes import add_own, add_total, go_back, go_left, go_right, whole
+from skattr.kernels.boxes import (
+    COLUMN,
+    LEFT,
+    MISSING,
+    RIGHT,
+    SPLIT,
+    add_own,
+    add_total,
+    go_back,
+    go_left,
+    go_right,
+    whole,
+)
 
 STRIDE = 256  # rows between two stored prefixes
 

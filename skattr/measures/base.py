@@ -75,7 +75,7 @@ class Measure(BaseEstimator):
         own : tuple of tuples of int, optional
             The attributions; one a column by default.
         """
-        self.background_ = as_background(X, sample_weight)
+        self.background_: Any = as_background(X, sample_weight)
         self.domain_ = domain or {}
         return self
 
@@ -102,9 +102,10 @@ class Measure(BaseEstimator):
     def __mul__(self, factor: Any) -> Measure:
         if not isinstance(factor, Real):
             return NotImplemented
-        if not np.isfinite(factor):
-            raise ValueError(f"a measure cannot be multiplied by {factor}")
-        return _sum([(float(factor) * c, measure) for c, measure in as_terms(self)])
+        number = float(factor)
+        if not np.isfinite(number):
+            raise ValueError(f"a measure cannot be multiplied by {number}")
+        return _sum([(number * c, measure) for c, measure in as_terms(self)])
 
     __rmul__ = __mul__
 

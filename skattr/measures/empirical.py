@@ -15,9 +15,9 @@ from skattr.measures.laws import Empirical, uniform_law
 class PartialDependence(Measure):
     """δ_{x_j} ⊗ P_{-j}: the mean of f over the background with the own value put into every row.
 
-    Its attribution is E f(x_j, X_{-j}) [the paper's Table 1, row 3]. Choose it to see what the model
-    does with a column when the others stay as they are in the data. Where columns are strongly
-    correlated, it asks the model about points that do not exist.
+    Its attribution is E f(x_j, X_{-j}) [the paper's Table 1, row 3]. Choose it to see what the
+    model does with a column when the others stay as they are in the data. Where columns are
+    strongly correlated, it asks the model about points that do not exist.
 
     Examples
     --------

@@ -115,7 +115,8 @@ def uniform_law(background: Background, k: int, domain: dict) -> Interval | Leve
             raise ValueError(f"domain names column {name!r}, which has levels, not a range")
         return Levels(frames.distinct_levels(background.column(k)), name)
     if k in domain:
-        return Interval(*domain[k], name, given=True)
+        low, high = domain[k]
+        return Interval(low, high, name, given=True)
     values = frames.to_float(background.column(k))
     values = values[~np.isnan(values)]
     if len(values) == 0:  # another batch may have some

@@ -24,6 +24,7 @@ class Front(Protocol):
     columns: np.ndarray  # (m,) the raw column that each input comes from
     takes_missing: bool
     takes_infinite: bool
+    dtype: np.dtype  # of the inputs
 
     def inputs(self, X: Any) -> np.ndarray:
         """Return what the model sees, (n, m), or refuse X as `predict` does."""
@@ -33,8 +34,8 @@ class Front(Protocol):
 class Cells:
     """The cells of one raw column: edges if they have an order, else levels.
 
-    `sources` are the inputs (front, column of its inputs) that come from the raw column; for levels,
-    `maps` has one array for each: the code of an input value.
+    `sources` are the inputs (front, column of its inputs) that come from the raw column; for
+    levels, `maps` has one array for each: the code of an input value.
     """
 
     edges: np.ndarray | None = None
@@ -52,7 +53,10 @@ class Cells:
     @property
     def n_codes(self) -> int:
         """Number of codes, missing included."""
-        return len(self.edges) + 2 if self.levels is None else len(self.levels) + 1
+        if self.levels is not None:
+            return len(self.levels) + 1
+        assert self.edges is not None
+        return len(self.edges) + 2
 
     def encode_inputs(self, inputs: list, codes: np.ndarray) -> None:
         """Fill codes from the inputs of all fronts."""
@@ -101,8 +105,8 @@ class Cells:
         "any other", and counts as missing.
         """
         if self.levels is not None:
-            codes = [*range(1, self.n_codes), 0, 0]
-            return pd.DataFrame({"level": [*self.levels, "missing", "any other"]}), np.array(codes)
+            levels = [*self.levels, "missing", "any other"]
+            return pd.DataFrame({"level": levels}), np.r_[1 : self.n_codes, 0, 0]
         assert self.edges is not None
         lower = np.concatenate([[-np.inf], self.edges])
         upper = np.concatenate([self.edges, [np.inf]])

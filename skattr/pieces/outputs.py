@@ -64,7 +64,7 @@ def resolve(estimator: Any, output: str, readable: tuple[str, ...], X: Any) -> O
     else:
         scale = (*readable, "predict")[0] if output == "auto" else output
         method = _raw_method(estimator) if scale == "raw" else "predict"
-    k = _call(estimator, method, X).shape[1]
+    k = getattr(estimator, "n_outputs_", None) or _call(estimator, method, X).shape[1]
     names = ["prediction"] if k == 1 else [f"y{i}" for i in range(k)]
     return Output(estimator, method, scale, None, names)
 

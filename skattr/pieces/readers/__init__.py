@@ -1,8 +1,8 @@
 """Library models → pieces, one library a file; READERS is the whole table.
 
 A reader has `scales(estimator)`: the outputs on which the estimator is a sum of its pieces, best
-first, empty if it is none of its own; and `read(estimator, scale)`, which returns a list of Trees or
-raises Unreadable with the reason.
+first, empty if it is none of its own; and `read(estimator, scale)`, which returns a list of Trees
+or raises Unreadable with the reason.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ def read(estimator: Any, scale: str) -> list[Trees]:
         return [_read(estimator)]
     except (AttributeError, ValueError, KeyError) as error:
         raise Unreadable(
-            f"HistGradientBoosting of scikit-learn {sklearn.__version__} is not known here ({error})"
+            f"scikit-learn {sklearn.__version__}'s HistGradientBoosting is not known here ({error})"
         ) from error
 
 
