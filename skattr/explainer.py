@@ -8,16 +8,14 @@ from typing import Any, Self
 import joblib
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, TransformerMixin, clone
-from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import (
     _check_feature_names_in,
     _check_sample_weight,
     check_is_fitted,
-    has_fit_parameter,
 )
 
-from skattr import frames
+from skattr import frames, models
 from skattr.curves import CellTable, Curve, FunctionTable
 from skattr.engines import Engine, Jobs
 from skattr.explanation import Explanation
@@ -39,18 +37,8 @@ from skattr.solution import Solution, merge, missing_means, prepare, solve
 BLOCK = 2**21  # numbers of X that are encoded together: bounds the memory of `explain`
 
 
-def _is_fitted(estimator: Any) -> bool:
-    if not hasattr(estimator, "__sklearn_tags__"):
-        return True
-    try:
-        check_is_fitted(estimator)
-    except NotFittedError:
-        return False
-    return True
-
-
 def _can_add_batches(explainer: MeasureExplainer) -> bool:
-    if not _is_fitted(explainer.estimator):
+    if not models.is_fitted(explainer.estimator):
         raise AttributeError(
             "partial_fit needs an estimator that is fitted already: batches of the background "
             "cannot fit it"
@@ -164,11 +152,11 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         check_parameters(self)
         self._solution: Solution | None = None  # a fit that fails leaves nothing half done
         terms = copy_terms(as_measure(self.measure))
-        _check_model(self.estimator)
+        models.check(self.estimator)
         X = check_X(self, X, reset=True)
         weights = _weights(sample_weight, X)
         self._names = frames.labels(X)
-        self.estimator_ = self._fitted_estimator(X, y, sample_weight)
+        self.estimator_ = models.fitted(self.estimator, X, y, sample_weight)
         self._attributions, self._own = attributions(self.groups, self._names)
         self._domain = read_domain(self.domain, self._names)
         self._output = choose_output(self.estimator_, self.output, frames.take_rows(X, slice(1)))
@@ -224,6 +212,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         chosen = self._choose(features)
         rows = check_X(self, realign(X, self._names), reset=False)
         values = self._values(rows, chosen)
+        labels = frames.labels(rows)
         one = len(self.output_names_) == 1
         return Explanation(
             values=values[:, :, 0] if one else values,
@@ -232,7 +221,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
             predictions=self._predict(rows) if predictions else None,
             data=X if frames.is_frame(X) else rows,
             feature_names=tuple(self._attributions[a] for a in chosen),
-            columns=tuple(tuple(self._names[k] for k in self._own[a]) for a in chosen),
+            columns=tuple(tuple(labels[k] for k in self._own[a]) for a in chosen),
             output_names=tuple(self.output_names_),
             exact=self.exact_,
             engine=self.engine_,
@@ -330,19 +319,6 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
             pieces = as_pieces(self._output, len(self._names), self._refuted)
             self._pieces = pieces
         return pieces
-
-    def _fitted_estimator(self, X: Any, y: Any, sample_weight: Any) -> Any:
-        if _is_fitted(self.estimator):
-            return self.estimator
-        if y is None:
-            raise NotFittedError(
-                f"This {type(self.estimator).__name__} instance is not fitted yet: fit it, or pass "
-                "y to fit a clone of it. To keep a fitted estimator when the explainer is cloned, "
-                "wrap it in sklearn.frozen.FrozenEstimator"
-            )
-        weighted = sample_weight is not None and has_fit_parameter(self.estimator, "sample_weight")
-        extra = {"sample_weight": sample_weight} if weighted else {}
-        return clone(self.estimator).fit(X, y, **extra)
 
     def _check_reading(self, X: Any) -> None:
         """Compare what was read with what the model says; a wrong reading is a black box."""
@@ -472,19 +448,6 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
 
 def _weights(sample_weight: Any, X: Any) -> np.ndarray:
     return check_weights(_check_sample_weight(sample_weight, X, dtype=np.float64), len(X))
-
-
-def _check_model(estimator: Any) -> None:
-    if type(estimator).__module__.split(".")[0] == "torch" or any(
-        base.__module__.startswith("torch.nn") for base in type(estimator).__mro__
-    ):
-        raise ValueError(
-            "torch modules are not read yet; wrap yours in a function from arrays to arrays"
-        )
-    if not (hasattr(estimator, "predict") or callable(estimator)):
-        raise TypeError(
-            f"{type(estimator).__name__} is no model: it has no predict and cannot be called"
-        )
 
 
 def _scalar(values: np.ndarray) -> float | np.ndarray:

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 import pandas as pd
 
+from skattr import frames
 from skattr.storage import read, write
 
 _HTML_ROWS, _HTML_COLUMNS, _HTML_OUTPUTS = 10, 20, 5
@@ -130,7 +130,7 @@ class Explanation:
         names = ["values", "predictions", "std_error", "support"]
         if np.ndim(self.offset) == self.values.ndim:  # else it is the same for all rows
             names.append("offset")
-        return replace(self, data=_take(self.data, at), **self._cut(names, at))
+        return replace(self, data=frames.take_rows(self.data, at), **self._cut(names, at))
 
     def _cut(self, names: Sequence[str], at: Any) -> dict[str, Any]:
         arrays = {name: getattr(self, name) for name in names}
@@ -318,22 +318,10 @@ def _table(frame: pd.DataFrame, output: str, n: int) -> str:
 # Reading X, whatever frame it is ---------------------------------------------------------------
 
 
-def _take(data: Any, rows: slice | np.ndarray) -> Any:
-    if isinstance(data, np.ndarray):
-        return data[rows]
-    if isinstance(data, pd.DataFrame):
-        return data.iloc[rows]
-    return nw.from_native(data, eager_only=True)[rows, :].to_native()
-
-
 def _positions(data: Any, columns: Sequence[tuple]) -> list[list[int]]:
     """Return for each attribution where its raw columns are in data."""
-    if isinstance(data, np.ndarray):
-        labels: Sequence[Hashable] = [f"x{j}" for j in range(data.shape[1])]
-    else:  # narwhals refuses duplicated labels, pandas and we do not
-        labels = (data if isinstance(data, pd.DataFrame) else nw.from_native(data)).columns
     places: dict[Hashable, list[int]] = {}
-    for position, label in enumerate(labels):
+    for position, label in enumerate(frames.labels(data)):
         places.setdefault(_key(label), []).append(position)
     missing = [label for own in columns for label in own if _key(label) not in places]
     if missing:
@@ -352,16 +340,7 @@ def _raw(data: Any, columns: Sequence[tuple]) -> np.ndarray:
     """Return the raw values behind each attribution, (n, g) objects; of a group a tuple."""
     raw = np.empty((data.shape[0], len(columns)), dtype=object)
     for j, own in enumerate(_positions(data, columns)):
-        lists = [_column(data, position) for position in own]
+        lists = [frames.to_list(frames.column(data, position)) for position in own]
         column = lists[0] if len(own) == 1 else zip(*lists, strict=True)
         raw[:, j] = np.fromiter(column, dtype=object, count=len(raw))
     return raw
-
-
-def _column(data: Any, position: int) -> list:
-    if isinstance(data, np.ndarray):
-        column = data[:, position]
-        return list(column) if column.dtype == object else pd.Series(column).to_list()
-    if isinstance(data, pd.DataFrame):
-        return data.iloc[:, position].to_list()
-    return nw.from_native(data, eager_only=True)[:, position].to_list()

@@ -38,7 +38,7 @@ def take_rows(X: Any, rows: Any) -> Any:
     if isinstance(X, pd.DataFrame):
         return X.iloc[rows]
     if is_frame(X):
-        return _frame(X)[rows].to_native()
+        return _frame(X)[rows, :].to_native()
     return X[rows]
 
 
@@ -79,6 +79,13 @@ def to_array(values: Any) -> np.ndarray:
     if isinstance(values, nw.Series):
         return values.to_numpy()
     return np.asarray(values)
+
+
+def to_list(values: Any) -> list:
+    """Return a column as a list of Python's own values."""
+    if isinstance(values, np.ndarray):
+        return list(values) if values.dtype.kind == "O" else pd.Series(values).to_list()
+    return values.to_list()
 
 
 def to_float(values: Any) -> np.ndarray:

@@ -1,0 +1,48 @@
+"""The user's estimator: whether it is a model, whether it is fitted, and fitting a clone of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+
+
+def check(estimator: Any) -> None:
+    """Refuse what is no model."""
+    if any(kind.__module__.startswith("torch.nn") for kind in type(estimator).__mro__):
+        raise ValueError(
+            "torch modules are not read yet; wrap yours in a function from arrays to arrays"
+        )
+    if isinstance(estimator, type):
+        raise TypeError(f"{estimator.__name__} is a class, not a model: pass a fitted instance")
+    if not (hasattr(estimator, "predict") or hasattr(estimator, "fit") or callable(estimator)):
+        raise TypeError(
+            f"{type(estimator).__name__} is no model: it has no predict and cannot be called"
+        )
+
+
+def is_fitted(estimator: Any) -> bool:
+    """Tell whether an estimator is fitted; what is no scikit-learn estimator needs no fit."""
+    if not hasattr(estimator, "__sklearn_tags__"):
+        return True
+    try:
+        check_is_fitted(estimator)
+    except NotFittedError:
+        return False
+    return True
+
+
+def fitted(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Any:
+    """Return the estimator itself if it is fitted, else a clone that is fitted to X and y."""
+    if is_fitted(estimator):
+        return estimator
+    if y is None:
+        raise NotFittedError(
+            f"This {type(estimator).__name__} instance is not fitted yet: fit it, or pass y to fit "
+            "a clone of it. To keep a fitted estimator when the explainer is cloned, wrap it in "
+            "sklearn.frozen.FrozenEstimator"
+        )
+    weighted = sample_weight is not None and has_fit_parameter(estimator, "sample_weight")
+    return clone(estimator).fit(X, y, **({"sample_weight": sample_weight} if weighted else {}))
