@@ -156,6 +156,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         X = check_X(self, X, reset=True)
         weights = _weights(sample_weight, X)
         self._names = frames.labels(X)
+        self._named = frames.is_frame(X)
         self.estimator_ = models.fitted(self.estimator, X, y, sample_weight)
         self._attributions, self._own = attributions(self.groups, self._names)
         self._domain = read_domain(self.domain, self._names)
@@ -210,7 +211,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         """
         check_is_fitted(self)
         chosen = self._choose(features)
-        rows = check_X(self, realign(X, self._names), reset=False)
+        rows = check_X(self, realign(X, self._names) if self._named else X, reset=False)
         values = self._values(rows, chosen)
         labels = frames.labels(rows)
         one = len(self.output_names_) == 1

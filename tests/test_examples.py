@@ -1,0 +1,46 @@
+"""What a new user runs: the examples as they are, and the command."""
+
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+
+from skattr import cli
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+
+
+def test_quickstart(capsys):
+    runpy.run_path(str(EXAMPLES / "quickstart.py"), run_name="__main__")
+    printed = capsys.readouterr().out
+    assert "exact" in printed and "step function" in printed
+
+
+def test_picture(tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib", reason="the picture needs matplotlib")
+    path = tmp_path / "curves.png"
+    monkeypatch.setattr(sys, "argv", ["picture.py", str(path)])
+    runpy.run_path(str(EXAMPLES / "picture.py"), run_name="__main__")
+    assert path.read_bytes().startswith(b"\x89PNG")
+
+
+def test_demo(capsys):
+    assert cli.main(["demo", "--rows", "3"]) == 0
+    printed = capsys.readouterr().out
+    assert "bmi" in printed and "Importance" in printed
+
+
+@pytest.mark.parametrize("arguments", [[], ["demo", "--rows", "0"], ["nothing"]])
+def test_wrong_usage(arguments, capsys):
+    with pytest.raises(SystemExit) as stop:
+        cli.main(arguments)
+    assert stop.value.code == 2
+    assert "usage" in capsys.readouterr().err
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["--version"])
+    assert stop.value.code == 0
+    assert "skattr" in capsys.readouterr().out
