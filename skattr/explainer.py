@@ -158,6 +158,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         self._names = frames.labels(X)
         self._named = frames.is_frame(X)
         self.estimator_ = models.fitted(self.estimator, X, y, sample_weight)
+        models.check_width(self.estimator_, len(self._names))
         self._attributions, self._own = attributions(self.groups, self._names)
         self._domain = read_domain(self.domain, self._names)
         self._output = choose_output(self.estimator_, self.output, frames.take_rows(X, slice(1)))

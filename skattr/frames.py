@@ -256,3 +256,23 @@ def with_column(row: Any, k: int, values: Any) -> Any:
     result = row[rows].astype(np.result_type(row.dtype, new.dtype))
     result[:, k] = new
     return result
+
+
+def unusual(X: Any) -> str:
+    """Name the columns that a model may refuse, and why, as the end of an error message."""
+    found = []
+    for k, name in enumerate(labels(X)):
+        try:
+            values = to_float(column(X, k))
+        except (TypeError, ValueError):
+            found.append(f"column {name!r} holds values that are no numbers")
+            continue
+        missing = np.isnan(values)
+        size = np.abs(values[~missing])
+        if missing.any():
+            found.append(f"column {name!r} has missing values")
+        if np.isinf(size).any():
+            found.append(f"column {name!r} has infinite values")
+        elif (size > np.finfo(np.float32).max).any():
+            found.append(f"column {name!r} has values beyond float32")
+    return f" ({'; '.join(found)})" if found else ""

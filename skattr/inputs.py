@@ -34,14 +34,19 @@ def check_X(explainer: BaseEstimator, X: Any, *, reset: bool) -> Any:
         validate_data(explainer, X, reset=reset, skip_check_array=True)
         return X
     objects = X.ravel() if isinstance(X, np.ndarray) and X.dtype.kind == "O" else ()
-    return validate_data(
-        explainer,
-        X,
-        reset=reset,
-        dtype=None if any(isinstance(v, str) for v in objects) else "numeric",
-        # what takes missing values decides about infinite ones itself
-        ensure_all_finite=not takes_missing(explainer.estimator),
-    )
+    try:
+        return validate_data(
+            explainer,
+            X,
+            reset=reset,
+            dtype=None if any(isinstance(v, str) for v in objects) else "numeric",
+            # what takes missing values decides about infinite ones itself
+            ensure_all_finite=not takes_missing(explainer.estimator),
+        )
+    except ValueError as error:
+        if not isinstance(X, np.ndarray) or X.ndim != 2 or 0 in X.shape:
+            raise
+        raise ValueError(f"{error}{frames.unusual(X)}") from error
 
 
 def realign(X: Any, names: list) -> Any:

@@ -23,6 +23,15 @@ def check(estimator: Any) -> None:
         )
 
 
+def check_width(estimator: Any, n_columns: int) -> None:
+    """Refuse X with another number of columns than the estimator was fitted on."""
+    wanted = getattr(estimator, "n_features_in_", n_columns)
+    if wanted != n_columns:
+        raise ValueError(
+            f"X has {n_columns} columns, but {type(estimator).__name__} was fitted on {wanted}"
+        )
+
+
 def is_fitted(estimator: Any) -> bool:
     """Tell whether an estimator is fitted; what is no scikit-learn estimator needs no fit."""
     if not hasattr(estimator, "__sklearn_tags__"):

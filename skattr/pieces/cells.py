@@ -132,7 +132,10 @@ class Grid:
 
     def encode(self, X: Any) -> np.ndarray:
         """Return the codes of X, (d, n); refuses what the model's `predict` refuses."""
-        inputs = [front.inputs(X) for front in self.fronts]
+        try:
+            inputs = [front.inputs(X) for front in self.fronts]
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"the model refuses X: {error}{frames.unusual(X)}") from error
         codes = np.empty((len(self.cells), len(X)), np.int32)
         for k, cells in enumerate(self.cells):
             cells.encode_inputs(inputs, codes[k])
