@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
 from functools import partial
 from typing import Any, Self
 
-import joblib
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, TransformerMixin, clone
 from sklearn.utils.metaestimators import available_if
@@ -18,6 +18,7 @@ from sklearn.utils.validation import (
 from skattr import frames, models
 from skattr.curves import CellTable, Curve, FunctionTable
 from skattr.engines import Engine, Jobs
+from skattr.engines.parallel import in_order
 from skattr.explanation import Explanation
 from skattr.inputs import (
     attributions,
@@ -401,8 +402,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         if self._grid is None:  # equal values in all rows share evaluations
             fill(slice(len(X)))
         else:
-            parallel = joblib.Parallel(self.n_jobs, require="sharedmem")
-            parallel(joblib.delayed(fill)(block) for block in self._blocks(X))
+            deque(in_order(fill, self._blocks(X), self.n_jobs), maxlen=0)
         return result
 
     def _predict(self, X: Any) -> np.ndarray:

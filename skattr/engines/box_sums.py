@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import joblib
 import numpy as np
 
 from skattr.engines.base import Jobs, Own
+from skattr.engines.parallel import in_order
 from skattr.kernels.boxes import Owners, Sums
 from skattr.kernels.group_values import add_group
 from skattr.pieces import Boxes
@@ -114,9 +114,8 @@ def add_trees(
         return part
 
     blocks = np.array_split(np.arange(len(boxes.table.roots)), TREE_BLOCKS)
-    parallel = joblib.Parallel(jobs.n_jobs, require="sharedmem", return_as="generator")
     total = empty() if sums is None else sums
-    for part in parallel(joblib.delayed(run)(trees) for trees in blocks if len(trees)):
+    for part in in_order(run, [trees for trees in blocks if len(trees)], jobs.n_jobs):
         for whole, piece in zip(total, part, strict=True):
             whole += piece
     return total

@@ -41,8 +41,10 @@ class Trees:
 
     def nodes_of_inputs(self) -> dict[int, np.ndarray]:
         """Return for each input that is asked for the nodes that ask."""
-        order = np.argsort(self.column, kind="stable")
-        inputs, start = np.unique(self.column[order], return_index=True)
+        few = self.column.max(initial=0) < np.iinfo(np.int16).max  # small integers sort fast
+        column = self.column.astype(np.int16) if few else self.column
+        order = np.argsort(column, kind="stable")
+        inputs, start = np.unique(column[order], return_index=True)
         found = zip(inputs.tolist(), np.split(order, start[1:]), strict=True)
         return {c: nodes for c, nodes in found if c >= 0}
 
@@ -74,9 +76,9 @@ class Boxes(Pieces):
         super().__init__(output)
         parts = [_select(part, output.columns) for part in parts]
         asked = [part.nodes_of_inputs() for part in parts]
-        self.grid = _grid(parts, asked, n_columns)
+        self.grid, splits = _grid(parts, asked, n_columns)
         self.constant = np.sum([part.constant for part in parts], axis=0)
-        self.table = _table(parts, asked, self.grid, self.constant)
+        self.table = _table(parts, asked, splits, self.grid, self.constant)
 
     def evaluate(self, codes: np.ndarray) -> np.ndarray:
         """Return f at the cells of codes (d, n), (n, k)."""
@@ -107,28 +109,38 @@ def _distinct(fronts: list[Front]) -> list[Front]:
     return list({id(front): front for front in fronts}.values())
 
 
-def _grid(parts: list[Trees], asked: list[dict], n_columns: int) -> Grid:
-    """Join what all parts tell apart in each raw column."""
+def _grid(parts: list[Trees], asked: list[dict], n_columns: int) -> tuple[Grid, dict]:
+    """Join what all parts tell apart in each raw column.
+
+    Returns also, for each part and ordered input, the last codes that go left at its nodes.
+    """
     fronts = _distinct([part.front for part in parts])
     position = {id(front): i for i, front in enumerate(fronts)}
     sources: list[list] = [[] for _ in range(n_columns)]
     levels: list[dict] = [{} for _ in range(n_columns)]
-    edges: list[list] = [[] for _ in range(n_columns)]
+    edges: list[dict] = [{} for _ in range(n_columns)]
     for i, front in enumerate(fronts):
         for c, k in enumerate(front.columns):
             sources[k].append((i, c))
-    for part, nodes in zip(parts, asked, strict=True):
+    for p, (part, nodes) in enumerate(zip(parts, asked, strict=True)):
         for c, found in part.levels.items():
             levels[part.front.columns[c]][position[id(part.front)], c] = found
         for c, at in nodes.items():
             if c not in part.levels:
-                edges[part.front.columns[c]].append(part.edge[at])
-    return Grid(
-        fronts, [_cells(fronts, sources[k], levels[k], edges[k], k) for k in range(n_columns)]
-    )
+                edges[part.front.columns[c]][p, c] = part.edge[at]
+    cells, splits = [], {}
+    for k in range(n_columns):
+        every = np.concatenate([np.empty(0), *edges[k].values()])
+        distinct, place = np.unique(every, return_inverse=True)
+        # +inf asks for missing or not: it is no edge, and all codes but 0 go left
+        finite = distinct[np.isfinite(distinct)]
+        cells.append(_cells(fronts, sources[k], levels[k], finite, k))
+        ends = np.cumsum([len(at) for at in edges[k].values()])[:-1]
+        splits.update(zip(edges[k], np.split(place + 1, ends), strict=False))
+    return Grid(fronts, cells), splits
 
 
-def _cells(fronts: list, sources: list, levels: dict, edges: list, k: int) -> Cells:
+def _cells(fronts: list, sources: list, levels: dict, edges: np.ndarray, k: int) -> Cells:
     cells = Cells(
         takes_missing=all(fronts[i].takes_missing for i, _ in sources),
         takes_infinite=all(fronts[i].takes_infinite for i, _ in sources),
@@ -136,8 +148,7 @@ def _cells(fronts: list, sources: list, levels: dict, edges: list, k: int) -> Ce
     if not levels:
         # the widest input has every digit that an edge may ask for
         cells.sources = sorted(sources, key=lambda source: -fronts[source[0]].dtype.itemsize)
-        distinct = np.unique(np.concatenate([np.empty(0), *edges]))
-        cells.edges = distinct[np.isfinite(distinct)]  # +inf asks for missing or not
+        cells.edges = edges
         return cells
     if len(levels) < len(sources):
         raise Unreadable(
@@ -150,12 +161,14 @@ def _cells(fronts: list, sources: list, levels: dict, edges: list, k: int) -> Ce
     return cells
 
 
-def _table(parts: list[Trees], asked: list[dict], grid: Grid, constant: np.ndarray) -> Table:
+def _table(
+    parts: list[Trees], asked: list[dict], splits: dict, grid: Grid, constant: np.ndarray
+) -> Table:
     """Translate all parts to codes; moves the mean leaf of each tree into the constant."""
     sets: dict[bytes, int] = {}  # each distinct set, and where it starts
     tables, roots, values = [], [], []
     n_nodes = n_boxes = 0
-    for part, nodes_of in zip(parts, asked, strict=True):
+    for p, (part, nodes_of) in enumerate(zip(parts, asked, strict=True)):
         nodes = np.empty((len(part.column), 5), np.int32)
         leaf = part.column < 0
         nodes[:, COLUMN] = np.where(leaf, -1, part.front.columns[part.column])
@@ -166,8 +179,8 @@ def _table(parts: list[Trees], asked: list[dict], grid: Grid, constant: np.ndarr
         nodes[:, MISSING] = part.missing_left
         for c, at in nodes_of.items():
             cells = grid.cells[part.front.columns[c]]
-            if cells.ordered:  # beyond the last edge, at +inf, all codes but 0 go left
-                nodes[at, SPLIT] = np.searchsorted(cells.edges, part.edge[at]) + 1
+            if cells.ordered:
+                nodes[at, SPLIT] = splits[p, c]
             else:
                 nodes[at, SPLIT] = [_place(_set_of(part, node, c, cells), sets) for node in at]
         tables.append(nodes)

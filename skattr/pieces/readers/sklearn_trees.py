@@ -113,8 +113,7 @@ def _concatenate(trees: list, front: TreeFront, factor: float, proba: bool) -> T
     leaf = left < 0
     shift = np.repeat(roots, sizes)
     edge = np.zeros(len(leaf))
-    distinct, place = np.unique(threshold[~leaf], return_inverse=True)
-    edge[~leaf] = last_left(distinct)[place]
+    edge[~leaf] = last_left(threshold[~leaf])
     all_values = np.concatenate(values) * factor
     return Trees(
         front=front,
