@@ -25,9 +25,7 @@ class Curve:
         The outputs.
     """
 
-    def __init__(
-        self, feature: Any, output_names: tuple[str, ...], table: CellTable | FunctionTable
-    ):
+    def __init__(self, feature: Any, output_names: tuple[str, ...], table: Any) -> None:
         self.feature = feature
         self.output_names = output_names
         self._table = table
@@ -45,6 +43,10 @@ class Curve:
             array = np.empty(len(values), object)
             array[:] = values
             values = pd.Series(array).infer_objects()
+        if np.ndim(values) != 1:
+            raise ValueError(
+                f"column {self.feature!r}: values are one-dimensional, not of shape {values.shape}"
+            )
         result = self._table.evaluate(values, self.feature)
         return result[:, 0] if len(self.output_names) == 1 else result
 
@@ -85,6 +87,24 @@ class CellTable:
         """Return labels and values of all codes."""
         labels, codes = self.cells.labels()
         return labels, self.values[codes]
+
+
+class ConstantTable:
+    """One value, whatever the column holds: a step function without a jump."""
+
+    kind = "steps"
+
+    def __init__(self, values: np.ndarray) -> None:
+        self.values = values  # (k,)
+
+    def evaluate(self, values: Any, name: Any) -> np.ndarray:
+        """Return the constant."""
+        return np.tile(self.values, (len(values), 1))
+
+    def rows(self) -> tuple[pd.DataFrame, np.ndarray]:
+        """Return one step."""
+        step = {"lower": [-np.inf], "upper": [np.inf], "closed": ["right"]}
+        return pd.DataFrame(step), self.values[None]
 
 
 class FunctionTable:

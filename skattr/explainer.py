@@ -16,7 +16,7 @@ from sklearn.utils.validation import (
 )
 
 from skattr import frames, models
-from skattr.curves import CellTable, Curve, FunctionTable
+from skattr.curves import CellTable, ConstantTable, Curve, FunctionTable
 from skattr.engines import Engine, Jobs
 from skattr.engines.parallel import in_order
 from skattr.explanation import Explanation
@@ -32,7 +32,7 @@ from skattr.inputs import (
 from skattr.measures import LinearCombination, Measure, as_measure
 from skattr.measures.background import Background, check_weights
 from skattr.measures.base import as_terms, copy_terms
-from skattr.pieces import Boxes, Cells, Pieces, as_pieces, choose_output
+from skattr.pieces import Boxes, Pieces, as_pieces, choose_output
 from skattr.solution import Solution, merge, missing_means, prepare, solve
 
 BLOCK = 2**21  # numbers of X that are encoded together: bounds the memory of `explain`
@@ -288,7 +288,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         outputs = self.output_names_
         chosen = list(range(len(outputs)))
         if output is not None:
-            chosen = [position(output, list(outputs), "curve, output")]
+            chosen = [position(output, list(outputs), "curve", "output")]
         names = tuple(outputs[o] for o in chosen)
         return Curve(self._names[k], names, self._table(a, k, chosen))
 
@@ -329,8 +329,8 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         if not isinstance(pieces, Boxes):
             return
         rows = frames.take_rows(X, slice(8))
-        says = pieces.predict(rows)
-        if not np.allclose(pieces.evaluate(pieces.grid.encode(rows)), says, rtol=1e-5, atol=1e-8):
+        read = pieces.evaluate(pieces.grid.encode(rows))
+        if not np.allclose(read, pieces.predict(rows), rtol=1e-5, atol=1e-8):
             self._refuted = (
                 f"the trees of {type(self._output.estimator).__name__} do not add up to what its "
                 f"{self._output.method} returns"
@@ -377,9 +377,11 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
     def _choose(self, features: Any) -> list[int]:
         if features is None:
             return list(range(len(self._attributions)))
-        if isinstance(features, str) or not np.iterable(features) or not len(list(features)):
+        wanted = list(features) if np.iterable(features) and not isinstance(features, str) else []
+        if not wanted:
             raise ValueError(f"features is a list of columns, not {features!r}")
-        return [position(name, list(self._attributions), "features") for name in features]
+        names = list(self._attributions)
+        return [position(name, names, "features", "attribution") for name in wanted]
 
     def _jobs(self) -> Jobs:
         return Jobs(self.n_jobs, self.verbose)
@@ -410,7 +412,9 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         result = np.concatenate(blocks)
         return result[:, 0] if result.shape[1] == 1 else result
 
-    def _table(self, a: int, k: int, outputs: list[int]) -> CellTable | FunctionTable:
+    def _table(
+        self, a: int, k: int, outputs: list[int]
+    ) -> CellTable | ConstantTable | FunctionTable:
         solution = self._solved()
         if self._grid is not None and not solution.rest[a]:
             cells = self._grid.cells[k]
@@ -419,8 +423,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
             (t.state.X for t in self._active() if getattr(t.state, "X", None) is not None), None
         )
         if template is None:  # nothing depends on x
-            constant = np.tile(solution.constants[a][outputs], (2, 1))
-            return CellTable(Cells(edges=np.empty(0)), constant)
+            return ConstantTable(solution.constants[a][outputs])
         points = frames.sorted_values(frames.column(template, k))
         row = frames.take_rows(template, slice(1))
         return FunctionTable(partial(self._at_values, row, a, k, outputs), points)

@@ -207,23 +207,33 @@ def _build_row(values: list, like: Any) -> Any:
     if isinstance(like, pd.DataFrame):
         row = like.iloc[[0]].reset_index(drop=True)
         for k, value in enumerate(values):
-            dtype = like.dtypes.iloc[k]
-            try:
-                new = pd.Series([value], dtype=dtype)
-            except (TypeError, ValueError):  # such as a fraction in a column of integers
-                new = pd.Series([value])
-            if isinstance(dtype, pd.CategoricalDtype) and new.isna()[0] and not is_missing(value):
-                raise ValueError(
-                    f"the Baseline's value {value!r} is not a category of column "
-                    f"{like.columns[k]!r}"
-                )
-            row.isetitem(k, new)
+            row.isetitem(k, _one_value(value, like.dtypes.iloc[k], like.columns[k]))
         return row
     if is_frame(like):
         frame = _frame(like)
-        data = {name: [v] for name, v in zip(frame.columns, values, strict=True)}
-        return nw.from_dict(data, schema=frame.schema, backend=frame.implementation).to_native()
+        new = []
+        for name, value in zip(frame.columns, values, strict=True):
+            try:
+                dtype = frame.schema[name]
+                one = nw.new_series(name, [value], dtype=dtype, backend=frame.implementation)
+            except Exception as error:  # each library has errors of its own
+                raise ValueError(
+                    f"the Baseline's value {value!r} does not fit column {name!r}: {error}"
+                ) from error
+            new.append(one)
+        return frame[[0], :].with_columns(*new).to_native()
     return np.array([values], dtype=np.result_type(like.dtype, np.asarray(values).dtype))
+
+
+def _one_value(value: Any, dtype: Any, name: Any) -> pd.Series:
+    if isinstance(dtype, pd.CategoricalDtype):
+        if not is_missing(value) and value not in dtype.categories:
+            raise ValueError(f"the Baseline's value {value!r} is no category of column {name!r}")
+        return pd.Series([value], dtype=dtype)
+    try:
+        return pd.Series([value], dtype=dtype)
+    except (TypeError, ValueError):  # such as a fraction in a column of integers
+        return pd.Series([value])
 
 
 def sorted_values(values: Any) -> np.ndarray:
@@ -245,7 +255,10 @@ def with_column(row: Any, k: int, values: Any) -> Any:
         result = row.iloc[rows].reset_index(drop=True)
         dtype = row.dtypes.iloc[k]
         new = pd.Series(to_array(values))
-        result.isetitem(k, new.astype(dtype) if isinstance(dtype, pd.CategoricalDtype) else new)
+        if isinstance(dtype, pd.CategoricalDtype):  # a category that is new stays what it is
+            more = [v for v in distinct_levels(new) if v not in dtype.categories]
+            new = new.astype(pd.CategoricalDtype([*dtype.categories, *more], dtype.ordered))
+        result.isetitem(k, new)
         return result
     if is_frame(row):
         frame = _frame(row)

@@ -76,7 +76,7 @@ def attributions(groups: Any, names: list) -> tuple[tuple, tuple]:
         raise TypeError(f"groups is a dict of name: [columns], not {type(groups).__name__}")
     member_of: dict[int, str] = {}
     for name, members in groups.items():
-        if isinstance(members, str) or not len(members):
+        if not isinstance(members, list | tuple) or not members:
             raise ValueError(f"groups[{name!r}] is a list of columns, not {members!r}")
         for member in members:
             k = position(member, names, f"groups[{name!r}]")
@@ -97,14 +97,14 @@ def attributions(groups: Any, names: list) -> tuple[tuple, tuple]:
     return labels, tuple(tuple(columns) for columns in own.values())
 
 
-def position(name: Any, names: list, where: str) -> int:
+def position(name: Any, names: list, where: str, what: str = "column") -> int:
     """Return the position of a column, given by its name or, where none has it, its position."""
     if name in names:
         return names.index(name)
     whole = isinstance(name, int | np.integer) and not isinstance(name, bool)
     if whole and 0 <= name < len(names):
         return int(name)
-    raise ValueError(f"{where}: there is no column {name!r}; X has {list(names)}")
+    raise ValueError(f"{where}: there is no {what} {name!r}; there are {list(names)}")
 
 
 def read_domain(domain: Any, names: list) -> dict[int, tuple[float, float]]:
@@ -114,7 +114,7 @@ def read_domain(domain: Any, names: list) -> dict[int, tuple[float, float]]:
     if isinstance(domain, dict):
         pairs = {position(name, names, "domain"): pair for name, pair in domain.items()}
     else:
-        array = np.asarray(domain, dtype=float)
+        array = np.asarray(domain)
         if array.shape != (len(names), 2):
             raise ValueError(
                 f"domain has shape {array.shape}; it is (n_columns, 2) = ({len(names)}, 2), "
@@ -125,7 +125,10 @@ def read_domain(domain: Any, names: list) -> dict[int, tuple[float, float]]:
     for k, pair in pairs.items():
         if np.shape(pair) != (2,):
             raise ValueError(f"domain[{names[k]!r}] is (low, high), not {pair!r}")
-        low, high = float(pair[0]), float(pair[1])
+        try:
+            low, high = float(pair[0]), float(pair[1])
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"domain[{names[k]!r}] is two numbers, not {pair!r}") from error
         if not np.isfinite([low, high]).all() or low > high:
             raise ValueError(
                 f"domain[{names[k]!r}] = ({low}, {high}) is empty or infinite; low <= high, finite"

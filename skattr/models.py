@@ -17,7 +17,7 @@ def check(estimator: Any) -> None:
         )
     if isinstance(estimator, type):
         raise TypeError(f"{estimator.__name__} is a class, not a model: pass a fitted instance")
-    if not (hasattr(estimator, "predict") or hasattr(estimator, "fit") or callable(estimator)):
+    if not hasattr(estimator, "predict") and not callable(estimator):
         raise TypeError(
             f"{type(estimator).__name__} is no model: it has no predict and cannot be called"
         )

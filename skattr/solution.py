@@ -59,10 +59,12 @@ class Solution:
         for place, j in enumerate(chosen):
             if self.where[0, j] < 0:
                 result[:, place] = self.constants[j]
-            for t in self.rest[j]:
-                term = self.terms[t]
-                part = term.engine.integrate(pieces, term.state, X, codes, own, j, jobs)
-                result[:, place] += term.coefficient * part
+        for t, term in enumerate(self.terms):
+            places = [place for place, j in enumerate(chosen) if t in self.rest[j]]
+            if places:
+                todo = [int(chosen[place]) for place in places]
+                part = term.engine.integrate(pieces, term.state, X, codes, own, todo, jobs)
+                result[:, places] += term.coefficient * part
         return result
 
     def curve(self, a: int, n_codes: int) -> np.ndarray:

@@ -35,7 +35,7 @@ def write(path: str | os.PathLike, fields: Mapping[str, Any]) -> None:
     What would not come back as it was raises a ValueError that names it, and nothing is written.
     """
     arrays = {name: np.asarray(fields[name]) for name in ARRAYS if fields[name] is not None}
-    header = {"format": FORMAT, "version": VERSION, "data": _pack_data(fields["data"], arrays)}
+    header = {"format": FORMAT, "version": VERSION, "data": pack_data(fields["data"], arrays)}
     header |= {name: _named(name, pack_value, fields[name]) for name in LABELS}
     # A lone surrogate is a legal character of a label, hence "surrogatepass".
     text = json.dumps(header, ensure_ascii=False, allow_nan=False).encode("utf-8", "surrogatepass")
@@ -71,7 +71,7 @@ def read(path: str | os.PathLike) -> dict[str, Any]:
         try:
             arrays = {name: stored[name] for name in stored.files}
             fields = {name: unpack_value(header[name]) for name in LABELS}
-            fields["data"] = _unpack_data(header["data"], arrays)
+            fields["data"] = unpack_data(header["data"], arrays)
         except ImportError:  # the frame of a library that is not here: the file is good
             raise
         except Exception as error:
@@ -245,7 +245,8 @@ def _unpack_index(packed: dict, arrays: Arrays) -> pd.Index:
     return index
 
 
-def _pack_data(data: Any, arrays: Arrays) -> dict:
+def pack_data(data: Any, arrays: Arrays) -> dict:
+    """Return X as JSON; its arrays are added to `arrays`."""
     if isinstance(data, np.ndarray):
         if data.dtype != object:
             if data.dtype.kind not in _NATIVE + "SU" or isinstance(data, np.ma.MaskedArray):
@@ -276,7 +277,8 @@ def _polars_bytes(data: Any) -> np.ndarray:
     return np.frombuffer(buffer.getvalue(), dtype=np.uint8)
 
 
-def _unpack_data(packed: dict, arrays: Arrays) -> Any:
+def unpack_data(packed: dict, arrays: Arrays) -> Any:
+    """Return X as it was when it was packed."""
     if "array" in packed:
         return arrays[packed["array"]]
     if "objects" in packed:

@@ -9,8 +9,8 @@ The protocol. An engine says what it `needs`: (a kind of Pieces, the name of a v
 - `mean(pieces, state)` → ∫ f d(reference of the term), (k,), or None if `knows_mean` is False;
 - `tables(pieces, state, own)` → for each attribution that is a function of one column's code its
   values, (n_codes, k), else None;
-- `integrate(pieces, state, X, codes, own, a, jobs)` → (n, k): attribution a at the rows of X, where
-  there is no table. `codes` are those of X, if the pieces have a grid;
+- `integrate(pieces, state, X, codes, own, chosen, jobs)` → (n, len(chosen), k): some attributions
+  at the rows of X, where there is no table. `codes` are those of X, if the pieces have a grid;
 - `cost(pieces, term)`: in words, for `describe()`.
 
 What depends on model and measure is done in `prepare`, what depends on x in `integrate`. A state is
@@ -79,14 +79,7 @@ class Engine(BaseEstimator):
         return [None] * len(own)
 
     def integrate(
-        self,
-        pieces: Any,
-        state: Any,
-        X: Any,
-        codes: np.ndarray | None,
-        own: Own,
-        a: int,
-        jobs: Jobs,
+        self, pieces: Any, state: Any, X: Any, codes: Any, own: Own, chosen: list[int], jobs: Jobs
     ) -> np.ndarray:
-        """Return attribution a at the rows of X, (n, k)."""
+        """Return some attributions at the rows of X, (n, len(chosen), k)."""
         raise NotImplementedError

@@ -75,7 +75,7 @@ class BoxProducts(Engine):
         return state.sums.tables(pieces, own)
 
     def integrate(
-        self, pieces: Any, state: Any, X: Any, codes: Any, own: Own, a: int, jobs: Jobs
+        self, pieces: Any, state: Any, X: Any, codes: Any, own: Own, chosen: list[int], jobs: Jobs
     ) -> np.ndarray:
-        """Return the values of a group."""
-        return state.sums.integrate(pieces, codes, own, a)
+        """Return the values of groups."""
+        return state.sums.integrate(pieces, codes, own, chosen)

@@ -66,14 +66,16 @@ class BoxSums:
             tables.append(mean + (table + self.constant[j]) / self.weight)
         return tables
 
-    def integrate(self, boxes: Boxes, codes: np.ndarray, own: Own, a: int) -> np.ndarray:
-        """Return the values of a group."""
-        in_group = np.zeros(len(codes), np.bool_)
-        in_group[list(own[a])] = True
-        result = np.zeros((codes.shape[1], boxes.n_outputs))
-        weights = self.box_weights[owners(own, len(codes)).group[a]]
-        add_group(boxes.table, in_group, weights, self.box_weights[0], codes, result)
-        return self.mean(boxes) + result / self.weight
+    def integrate(self, boxes: Boxes, codes: np.ndarray, own: Own, chosen: list) -> np.ndarray:
+        """Return the values of groups."""
+        result = np.zeros((len(chosen), codes.shape[1], boxes.n_outputs))
+        group = owners(own, len(codes)).group
+        for out, a in zip(result, chosen, strict=True):
+            in_group = np.zeros(len(codes), np.bool_)
+            in_group[list(own[a])] = True
+            weights = self.box_weights[group[a]]
+            add_group(boxes.table, in_group, weights, self.box_weights[0], codes, out)
+        return self.mean(boxes) + result.transpose(1, 0, 2) / self.weight
 
 
 def owners(own: Own, n_columns: int) -> Owners:

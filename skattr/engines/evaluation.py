@@ -1,4 +1,8 @@
-"""Finite atoms on any model: Σ_a weights[j, a] f(points_a). Exact; one evaluation an atom."""
+"""Finite atoms on any model: Σ_a weights[j, a] f(points_a). Exact; one evaluation an atom.
+
+The atoms of a block of rows are evaluated together, so a row's value is to the last bit what the
+model's own `predict` makes of it in that company (matrix products may round differently there).
+"""
 
 from __future__ import annotations
 
@@ -34,10 +38,13 @@ class Evaluation(Engine):
         """Leave the mean over the background to an engine for rows."""
         return None
 
-    def integrate(self, pieces: Any, state: Any, X: Any, codes: Any, own: Own, a: int,
-                  jobs: Jobs) -> np.ndarray:  # fmt: skip
-        """Return the weighted sum over the atoms."""
+    def integrate(
+        self, pieces: Any, state: Any, X: Any, codes: Any, own: Own, chosen: list[int], jobs: Jobs
+    ) -> np.ndarray:
+        """Return the weighted sums over the atoms, which all attributions share."""
         points, weights, row = state.atoms(X, own)
-        result = np.zeros((len(X), pieces.n_outputs))
-        np.add.at(result, row, weights[a][:, None] * pieces.predict(points))
+        values = pieces.predict(points)
+        result = np.zeros((len(X), len(chosen), pieces.n_outputs))
+        for place, a in enumerate(chosen):
+            np.add.at(result[:, place], row, weights[a][:, None] * values)
         return result

@@ -7,13 +7,14 @@ it), so the value of a row never depends on the other explained rows, to the las
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import joblib
 import numpy as np
 
-from skattr import frames
+from skattr import frames, storage
 from skattr.engines.base import Engine, Jobs, Own
 from skattr.measures.base import Measure
 from skattr.pieces import Pieces
@@ -28,6 +29,20 @@ class RowSum:
     total: np.ndarray  # (k,) Σ_r w_r f(z_r)
     weights: np.ndarray  # (n,)
     X: Any  # the background, or None if nothing is pinned
+
+    def __getstate__(self) -> dict:
+        """Return plain containers and arrays: a frame does not go through skops."""
+        state = dict(vars(self))
+        if frames.is_frame(self.X):
+            with suppress(ValueError):  # a column of objects of its own pickles as it is
+                arrays: dict = {}
+                state["X"] = (storage.pack_data(self.X, arrays), arrays)
+        return state
+
+    def __setstate__(self, state: dict) -> None:
+        if isinstance(state["X"], tuple):
+            state = {**state, "X": storage.unpack_data(*state["X"])}
+        self.__dict__.update(state)
 
 
 class FiniteSum(Engine):
@@ -59,20 +74,21 @@ class FiniteSum(Engine):
         return state.total / state.weights.sum()
 
     def integrate(
-        self, pieces: Any, state: Any, X: Any, codes: Any, own: Own, a: int, jobs: Jobs
+        self, pieces: Any, state: Any, X: Any, codes: Any, own: Own, chosen: list[int], jobs: Jobs
     ) -> np.ndarray:
         """Return the mean of f over the background with the own values of each row put into it."""
-        first, kind = frames.distinct_rows(X, own[a])
-        tasks = (
-            joblib.delayed(_pinned_sum)(
-                pieces.output, state, frames.take_rows(X, slice(i, i + 1)), own[a]
+        result = np.empty((len(X), len(chosen), pieces.n_outputs))
+        for place, a in enumerate(chosen):
+            first, kind = frames.distinct_rows(X, own[a])
+            tasks = (
+                joblib.delayed(_pinned_sum)(pieces.output, state, x, own[a])
+                for x in (frames.take_rows(X, slice(i, i + 1)) for i in first.tolist())
             )
-            for i in first.tolist()
-        )
-        sums = joblib.Parallel(jobs.n_jobs, return_as="generator")(tasks)
-        if jobs.verbose:
-            sums = _progress(sums, len(first), f"attribution {a + 1} of {len(own)}")
-        return np.array(list(sums))[kind] / state.weights.sum()
+            sums = joblib.Parallel(jobs.n_jobs, return_as="generator")(tasks)
+            if jobs.verbose:
+                sums = _progress(sums, len(first), f"attribution {place + 1} of {len(chosen)}")
+            result[:, place] = np.array(list(sums))[kind] / state.weights.sum()
+        return result
 
 
 def _progress(results: Iterable, total: int, words: str) -> Iterable:

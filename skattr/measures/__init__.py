@@ -24,7 +24,7 @@ def as_measure(measure: Any) -> Measure:
     """Return a measure, given itself or its name."""
     if isinstance(measure, Measure):
         return measure
-    if measure in NOT_BUILT:
+    if isinstance(measure, str) and measure in NOT_BUILT:
         raise ValueError(f"measure={measure!r} is not built yet; there are {sorted(BY_NAME)}")
     if not isinstance(measure, str) or measure not in BY_NAME:
         raise ValueError(

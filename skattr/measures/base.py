@@ -91,7 +91,7 @@ class Measure(BaseEstimator):
         return _sum([*as_terms(self), *as_terms(other)]) if _is_measure(other) else NotImplemented
 
     def __radd__(self, other: Any) -> Measure:
-        return self if other == 0 else NotImplemented  # so that `sum` works
+        return self if isinstance(other, int) and other == 0 else NotImplemented  # for `sum`
 
     def __sub__(self, other: Any) -> Measure:
         return self + (-1.0) * other if _is_measure(other) else NotImplemented
@@ -185,13 +185,16 @@ def as_terms(measure: Measure) -> list[tuple[float, Measure]]:
     """Return a measure as a list of (coefficient, measure that is no combination)."""
     if not isinstance(measure, LinearCombination):
         return [(1.0, measure)]
+    if not isinstance(measure.terms, list | tuple) or not measure.terms:
+        raise ValueError(f"the terms of a LinearCombination are a list, not {measure.terms!r}")
     terms = []
     for entry in measure.terms:
         if not (isinstance(entry, tuple | list) and len(entry) == 2 and _is_measure(entry[1])):
             raise TypeError(f"a term is (coefficient, Measure), not {entry!r}")
-        terms += [(float(entry[0]) * c, inner) for c, inner in as_terms(entry[1])]
-    if not terms:
-        raise ValueError("a LinearCombination needs at least one term")
+        coefficient, inner = entry
+        if not isinstance(coefficient, Real) or not np.isfinite(float(coefficient)):
+            raise ValueError(f"a term's coefficient is a finite number, not {coefficient!r}")
+        terms += [(float(coefficient) * c, term) for c, term in as_terms(inner)]
     return terms
 
 

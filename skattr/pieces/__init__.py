@@ -1,11 +1,11 @@
 """f: the user's model, read as a sum of simple pieces."""
 
-from skattr.pieces.base import Pieces, Unreadable
+from skattr.pieces.base import Pieces, Unreadable, unwrap
 from skattr.pieces.black_box import BlackBox
 from skattr.pieces.boxes import Boxes
 from skattr.pieces.cells import Cells, Grid
 from skattr.pieces.outputs import Output
-from skattr.pieces.reading import as_pieces, choose_output, unwrap
+from skattr.pieces.reading import as_pieces, choose_output
 
 __all__ = [
     "BlackBox", "Boxes", "Cells", "Grid", "Output", "Pieces", "Unreadable", "as_pieces",

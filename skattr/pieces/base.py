@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.frozen import FrozenEstimator
 
 from skattr.pieces.outputs import Output
 
@@ -35,3 +36,14 @@ class Pieces:
     def describe(self) -> str:
         """Say in a few words what was read."""
         raise NotImplementedError
+
+
+def unwrap(estimator: Any) -> Any:
+    """Return the model inside a FrozenEstimator or a search."""
+    while True:
+        if isinstance(estimator, FrozenEstimator):
+            estimator = estimator.estimator
+        elif hasattr(estimator, "best_estimator_"):
+            estimator = estimator.best_estimator_
+        else:
+            return estimator

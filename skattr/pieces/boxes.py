@@ -128,7 +128,8 @@ def _grid(parts: list[Trees], asked: list[dict], n_columns: int) -> tuple[Grid, 
         for c, at in nodes.items():
             if c not in part.levels:
                 edges[part.front.columns[c]][p, c] = part.edge[at]
-    cells, splits = [], {}
+    cells: list[Cells] = []
+    splits: dict[tuple[int, int], np.ndarray] = {}
     for k in range(n_columns):
         every = np.concatenate([np.empty(0), *edges[k].values()])
         distinct, place = np.unique(every, return_inverse=True)

@@ -87,8 +87,12 @@ class Cells:
             numbers = frames.to_float(values)
         except (TypeError, ValueError) as error:
             raise ValueError(f"column {name!r} wants numbers: {error}") from error
-        if not self.takes_infinite and np.isinf(numbers).any():
-            raise ValueError(f"column {name!r}: the model takes no infinite values")
+        if not self.takes_infinite:  # and casts to float32
+            with np.errstate(over="ignore"):
+                if np.isinf(numbers.astype(np.float32)).any():
+                    raise ValueError(
+                        f"column {name!r}: the model takes no infinite values, none beyond float32"
+                    )
         codes = np.empty(len(numbers), np.int32)
         lookup.rank(numbers, self.edges, codes)
         return codes
@@ -106,7 +110,9 @@ class Cells:
         """
         if self.levels is not None:
             levels = [*self.levels, "missing", "any other"]
-            return pd.DataFrame({"level": levels}), np.r_[1 : self.n_codes, 0, 0]
+            return pd.DataFrame({"level": pd.Series(levels, dtype=object)}), np.r_[
+                1 : self.n_codes, 0, 0
+            ]
         assert self.edges is not None
         lower = np.concatenate([[-np.inf], self.edges])
         upper = np.concatenate([self.edges, [np.inf]])

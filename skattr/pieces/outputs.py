@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
+from sklearn.linear_model._base import LinearClassifierMixin
+
+from skattr import frames
 
 SCALES = ("auto", "raw", "proba", "predict")
 
@@ -24,11 +27,14 @@ class Output:
     def __call__(self, X: Any) -> np.ndarray:
         """Return f(X), (n, k)."""
         result = _call(self.estimator, self.method, X)
-        if len(result) != len(X):
+        if self.columns is not None:
+            result = result[:, self.columns]
+        if result.shape[1] != len(self.names):
             raise ValueError(
-                f"{_name(self.estimator)} returned {len(result)} values for {len(X)} rows"
+                f"{_name(self.estimator)} returned {result.shape[1]} values a row, "
+                f"but {len(self.names)} before"
             )
-        return result if self.columns is None else result[:, self.columns]
+        return result
 
 
 def _name(estimator: Any) -> str:
@@ -37,10 +43,21 @@ def _name(estimator: Any) -> str:
 
 def _call(estimator: Any, method: str, X: Any) -> np.ndarray:
     result = (getattr(estimator, method) if method else estimator)(X)
-    if isinstance(result, list):  # a classifier with several targets
-        result = np.concatenate(result, axis=1)
-    result = np.asarray(result, dtype=np.float64)
-    return result.reshape(len(result), -1)
+    if isinstance(result, list) and all(np.ndim(part) == 2 for part in result):
+        result = np.concatenate(result, axis=1)  # a classifier with several targets
+    try:
+        values = np.asarray(result, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{_name(estimator)} returned what are no numbers: {error}") from error
+    if values.ndim not in (1, 2) or len(values) != len(X):
+        raise ValueError(
+            f"{_name(estimator)} returned an array of shape {values.shape} for {len(X)} rows; "
+            "it must be (n,) or (n, k)"
+        )
+    if np.isnan(values).any():
+        row = int(np.flatnonzero(np.isnan(values.reshape(len(values), -1)).any(axis=1))[0])
+        raise ValueError(f"{_name(estimator)} returned NaN for row {row} of {len(X)}")
+    return values.reshape(len(values), -1)
 
 
 def resolve(estimator: Any, output: str, readable: tuple[str, ...], X: Any) -> Output:
@@ -49,7 +66,7 @@ def resolve(estimator: Any, output: str, readable: tuple[str, ...], X: Any) -> O
     `readable` are the scales on which a reader finds pieces, best first; X is one row, to see how
     many values there are where nothing else tells.
     """
-    if output not in SCALES:
+    if not isinstance(output, str) or output not in SCALES:
         raise ValueError(f"output={output!r} is not known; it is one of {list(SCALES)}")
     if hasattr(estimator, "__sklearn_tags__") and is_classifier(estimator):
         return _classifier(estimator, output, readable, X)
@@ -64,9 +81,19 @@ def resolve(estimator: Any, output: str, readable: tuple[str, ...], X: Any) -> O
     else:
         scale = (*readable, "predict")[0] if output == "auto" else output
         method = _raw_method(estimator) if scale == "raw" else "predict"
-    k = getattr(estimator, "n_outputs_", None) or _call(estimator, method, X).shape[1]
+    k = getattr(estimator, "n_outputs_", None) or _width(estimator, method, X, readable)
     names = ["prediction"] if k == 1 else [f"y{i}" for i in range(k)]
     return Output(estimator, method, scale, None, names)
+
+
+def _width(estimator: Any, method: str, X: Any, readable: tuple[str, ...]) -> int:
+    """Return the number of values a row, by looking at one."""
+    try:
+        return _call(estimator, method, X).shape[1]
+    except ValueError as error:
+        if not readable:
+            raise
+        raise ValueError(f"the model refuses X: {error}{frames.unusual(X)}") from error
 
 
 def _raw_method(estimator: Any) -> str:
@@ -87,6 +114,8 @@ def _classifier(estimator: Any, output: str, readable: tuple[str, ...], X: Any) 
     there = [scale for scale, method in methods.items() if hasattr(estimator, method)]
     if output == "auto":
         choices = [scale for scale in readable if scale in there] or there
+        if isinstance(estimator, LinearClassifierMixin) and "raw" in there:
+            choices = ["raw"]  # the scale on which it is linear
         if not choices:
             raise ValueError(
                 f"{_name(estimator)} has neither predict_proba nor decision_function to explain"
@@ -100,12 +129,15 @@ def _classifier(estimator: Any, output: str, readable: tuple[str, ...], X: Any) 
     classes = estimator.classes_
     several = isinstance(classes, list)
     targets = classes if several else [classes]
-    columns, names, start = [], [], 0
+    columns: list[int] = []
+    names: list[str] = []
+    start = 0
     if output == "raw":
-        k = _call(estimator, methods[output], X).shape[1]
+        k = _width(estimator, methods[output], X, readable)
         if k == 1:
             return Output(estimator, methods[output], output, None, [str(classes[-1])])
-        if several or k != len(classes):
+        pairwise = getattr(estimator, "decision_function_shape", "ovr") == "ovo"
+        if several or pairwise or k != len(classes):
             names = [str(i) for i in range(k)]
             return Output(estimator, methods[output], output, None, names)
     for i, labels in enumerate(targets):

@@ -4,24 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from sklearn.frozen import FrozenEstimator
-
 from skattr.pieces import readers
-from skattr.pieces.base import Pieces, Unreadable
+from skattr.pieces.base import Pieces, Unreadable, unwrap
 from skattr.pieces.black_box import BlackBox
 from skattr.pieces.boxes import Boxes
 from skattr.pieces.outputs import Output, resolve
-
-
-def unwrap(estimator: Any) -> Any:
-    """Return the model inside a FrozenEstimator or a search."""
-    while True:
-        if isinstance(estimator, FrozenEstimator):
-            estimator = estimator.estimator
-        elif hasattr(estimator, "best_estimator_"):
-            estimator = estimator.best_estimator_
-        else:
-            return estimator
 
 
 def choose_output(estimator: Any, output: str, X: Any) -> Output:

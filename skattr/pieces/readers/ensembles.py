@@ -15,7 +15,7 @@ from sklearn.ensemble import (
 from sklearn.utils.validation import validate_data
 
 from skattr.pieces import readers
-from skattr.pieces.base import Unreadable
+from skattr.pieces.base import Unreadable, unwrap
 from skattr.pieces.boxes import Trees
 from skattr.pieces.cells import Front
 
@@ -27,7 +27,7 @@ def scales(estimator: Any) -> tuple[str, ...]:
     """Return the scales on which all members are sums of boxes, and the ensemble is their mean."""
     if not isinstance(estimator, BAGGING + VOTING):
         return ()
-    common = set.intersection(*(set(readers.scales(m)) for m in estimator.estimators_))
+    common = set.intersection(*(set(readers.scales(unwrap(m))) for m in estimator.estimators_))
     if is_classifier(estimator):
         # a vote has no decision function; a hard vote is no mean
         mean_of = ["proba", "raw"] if isinstance(estimator, BAGGING) else ["proba"]
@@ -48,7 +48,7 @@ def read(estimator: Any, scale: str) -> list[Trees]:
     return [
         part.scaled(weight / weights.sum())
         for member, weight in zip(estimator.estimators_, weights, strict=True)
-        for part in readers.read(member, scale)
+        for part in readers.read(unwrap(member), scale)
     ]
 
 
@@ -76,7 +76,7 @@ def _bagging(estimator: Any, scale: str) -> list[Trees]:
     n_members = len(estimator.estimators_)
     for member, chosen in zip(estimator.estimators_, estimator.estimators_features_, strict=True):
         features = np.asarray(chosen)
-        for part in readers.read(member, scale):
+        for part in readers.read(unwrap(member), scale):
             if is_classifier(estimator) and len(member.classes_) < len(estimator.classes_):
                 if scale != "proba":
                     raise Unreadable("a member of the bag has not seen all classes")
