@@ -697,3 +697,20 @@ def test_a_baseline_that_is_no_number(value):
 def test_a_baseline_that_predict_refuses(value):
     with refused("infin"):
         MeasureExplainer(TREE, Baseline([0.0, value, 0.0])).fit(X)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["from skattr.measures import Conditional", "from skattr import plot", "import skattr.axioms"],
+)
+def test_what_is_not_built_says_so(statement):
+    with pytest.raises(ImportError, match=r"not built yet|No module named 'skattr.axioms'"):
+        exec(statement)
+
+
+def test_the_report_is_not_built_yet():
+    import skattr
+
+    with pytest.raises(NotImplementedError, match="write_report is not built yet"):
+        skattr.write_report(None, None, "report.html")
+    assert not hasattr(skattr, "nonsense") and not hasattr(skattr.measures, "nonsense")

@@ -18,6 +18,8 @@ BY_NAME = {
     "expectation": Expectation,
 }
 NOT_BUILT = ("conditional", "shapley")
+_LATER = ("Atoms", "Coefficient", "Conditional", "Density", "Sampler", "ScaledCoefficient",
+          "Shapley", "Stieltjes")  # fmt: skip
 
 
 def as_measure(measure: Any) -> Measure:
@@ -31,3 +33,9 @@ def as_measure(measure: Any) -> Measure:
             f"measure={measure!r} is not known; give a Measure or one of {sorted(BY_NAME)}"
         )
     return BY_NAME[measure]()
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:  # an ImportError, because `from … import` would swallow another one's words
+        raise ImportError(f"skattr.measures.{name} is not built yet; there are {__all__}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
