@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import deque
+from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
@@ -33,7 +35,7 @@ from skattr.measures import LinearCombination, Measure, as_measure
 from skattr.measures.background import Background, check_weights
 from skattr.measures.base import as_terms, copy_terms
 from skattr.pieces import Boxes, Pieces, as_pieces, choose_output
-from skattr.solution import Solution, merge, missing_means, prepare, solve
+from skattr.solution import Solution, merge, plan, prepare, solve
 
 BLOCK = 2**21  # numbers of X that are encoded together: bounds the memory of `explain`
 
@@ -62,7 +64,8 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         μ, or its name: "partial_dependence", "product_marginal", "uniform", "expectation".
     output : {"auto", "raw", "proba", "predict"}, default="auto"
         What is explained. Auto takes the scale on which the model is a sum of pieces:
-        probabilities of a forest, margins of boosting, the prediction of a regressor.
+        probabilities of a forest, margins of boosting, the prediction of a regressor (before its
+        link: HistGradientBoosting with the poisson or gamma loss is explained on the log scale).
     engine : {"auto", "exact"}, an engine's name, or an Engine, default="auto"
         How it is integrated; never changes what is computed.
     groups : dict, optional
@@ -151,7 +154,8 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         self
         """
         check_parameters(self)
-        self._solution: Solution | None = None  # a fit that fails leaves nothing half done
+        for name in [name for name in vars(self) if name.endswith("_") or name == "_solution"]:
+            delattr(self, name)  # a fit that fails leaves nothing half done
         terms = copy_terms(as_measure(self.measure))
         models.check(self.estimator)
         X = check_X(self, X, reset=True)
@@ -166,8 +170,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         self._refuted: str | None = None
         self._pieces: Pieces | None = None
         self._check_reading(X)
-        laws = missing_means(self._read(), [measure for _, measure in terms], self.engine)
-        self._terms = [*terms, *((0.0, measure) for measure in laws)]
+        self._plan = plan(self._read(), terms, self.engine)
         self._n_terms = len(terms)
         self._publish(self._prepare(X, weights))
         return self
@@ -274,7 +277,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         """
         check_is_fitted(self)
         if feature in self._attributions and feature not in self._names:
-            raise ValueError(f"{feature!r} is a group: a function of several columns, not a curve")
+            raise ValueError(f"{feature!r} is a group, and groups have no curve")
         k = position(feature, self._names, "curve")
         a = next(a for a, own in enumerate(self._own) if k in own)
         if len(self._own[a]) > 1:
@@ -328,7 +331,8 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         pieces = self._read()
         if not isinstance(pieces, Boxes):
             return
-        rows = frames.take_rows(X, slice(8))
+        some = np.unique(np.linspace(0, len(X) - 1, 64).astype(int))
+        rows = frames.take_rows(X, some)
         read = pieces.evaluate(pieces.grid.encode(rows))
         if not np.allclose(read, pieces.predict(rows), rtol=1e-5, atol=1e-8):
             self._refuted = (
@@ -336,6 +340,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
                 f"{self._output.method} returns"
             )
             self._pieces = None
+            warnings.warn(f"{self._refuted}; it is explained as a black box", stacklevel=3)
 
     def _prepare(self, X: Any, weights: np.ndarray) -> list:
         pieces = self._read()
@@ -343,13 +348,19 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         if isinstance(pieces, Boxes):
             levels = np.array([not cells.ordered for cells in pieces.grid.cells])
         background = Background(X, weights, levels)
-        terms = [(coefficient, clone(measure)) for coefficient, measure in self._terms]
-        for _, measure in terms:
-            measure.fit(background, None, self._domain, self._own)
-        prepared = prepare(pieces, terms, self.engine, self._own, self._jobs())
-        for _, measure in terms:
-            measure.release()
-        return prepared
+        terms = [replace(term, measure=clone(term.measure)) for term in self._plan]
+        # an array has a row for columns of levels too; a dict that names one is a mistake
+        domain = {
+            k: side
+            for k, side in self._domain.items()
+            if isinstance(self.domain, dict) or not background.levels[k]
+        }
+        for term in terms:
+            term.measure.fit(background, None, domain, self._own)
+        prepare(pieces, terms, self._own, self._jobs())
+        for term in terms:
+            term.measure.release()
+        return terms
 
     def _solved(self) -> Solution:
         check_is_fitted(self)
@@ -404,7 +415,9 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         if self._grid is None:  # equal values in all rows share evaluations
             fill(slice(len(X)))
         else:
-            deque(in_order(fill, self._blocks(X), self.n_jobs), maxlen=0)
+            # engines that integrate use the workers themselves
+            n_jobs = self.n_jobs if pieces is None else 1
+            deque(in_order(fill, self._blocks(X), n_jobs), maxlen=0)
         return result
 
     def _predict(self, X: Any) -> np.ndarray:
@@ -419,9 +432,8 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         if self._grid is not None and not solution.rest[a]:
             cells = self._grid.cells[k]
             return CellTable(cells, solution.curve(a, cells.n_codes)[:, outputs])
-        template = next(
-            (t.state.X for t in self._active() if getattr(t.state, "X", None) is not None), None
-        )
+        templates = (t.engine.template(t.state) for t in self._active() if t.state is not None)
+        template = next((rows for rows in templates if rows is not None), None)
         if template is None:  # nothing depends on x
             return ConstantTable(solution.constants[a][outputs])
         points = frames.sorted_values(frames.column(template, k))

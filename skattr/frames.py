@@ -113,8 +113,9 @@ def distinct_levels(values: Any) -> list:
 def _identity(values: Any) -> np.ndarray:
     """Return numbers of values, equal only where values are the same in every respect."""
     array = to_array(values)
-    if array.dtype == np.float64:  # by bits: 0.0 is not -0.0
-        return np.unique(np.ascontiguousarray(array).view(np.int64), return_inverse=True)[1]
+    if array.dtype.kind == "f" and array.itemsize in (2, 4, 8):  # by bits: 0.0 is not -0.0
+        bits = np.ascontiguousarray(array).view(f"i{array.itemsize}")
+        return np.unique(bits, return_inverse=True)[1]
     if array.dtype.kind in "biufmM":
         return np.unique(array, return_inverse=True)[1]
     seen: dict = {}
@@ -128,40 +129,45 @@ def distinct_rows(X: Any, columns: tuple[int, ...]) -> tuple[np.ndarray, np.ndar
     return first, kind.reshape(-1)
 
 
-def pin(Z: Any, X: Any, row: int, columns: tuple[int, ...]) -> Any:
-    """Return a copy of Z with some columns set to their values in one row of X."""
+def pin(Z: Any, x: Any, columns: tuple[int, ...]) -> Any:
+    """Return a copy of Z with some columns set to their values in x, which is one row."""
     n = len(Z)
     if isinstance(Z, pd.DataFrame):
         Z = Z.copy()
         for k in columns:
-            values = column(X, k)
+            values = column(x, k)
             if isinstance(values, pd.Series):  # keeps the dtype, also of a missing value
-                Z.isetitem(k, values.iloc[np.full(n, row)].array)
+                Z.isetitem(k, values.iloc[np.zeros(n, np.intp)].array)
             else:
-                Z.isetitem(k, np.full(n, to_array(values)[row]))
+                Z.isetitem(k, np.full(n, to_array(values)[0]))
         return Z
     if is_frame(Z):
         frame = _frame(Z)
         new = []
         for k in columns:
             name = frame.columns[k]
-            values = column(X, k)
+            values = column(x, k)
             if isinstance(values, nw.Series):
-                new.append(values[np.full(n, row)].alias(name))
+                new.append(values[np.zeros(n, np.intp)].alias(name))
             else:
-                value = to_array(values)[row]
+                value = to_array(values)[0]
                 new.append(nw.new_series(name, np.full(n, value), backend=frame.implementation))
         return frame.with_columns(*new).to_native()
-    Z = Z.astype(np.result_type(Z.dtype, to_array(column(X, columns[0])).dtype))
+    Z = Z.astype(np.result_type(Z.dtype, to_array(column(x, columns[0])).dtype))
     for k in columns:
-        Z[:, k] = to_array(column(X, k))[row]
+        Z[:, k] = to_array(column(x, k))[0]
     return Z
 
 
 def concatenate(frames: list) -> Any:
-    """Stack frames or arrays of the same columns."""
+    """Stack frames or arrays of the same columns; categories are joined."""
     if isinstance(frames[0], pd.DataFrame):
-        return pd.concat(frames, ignore_index=True)
+        stacked = pd.concat(frames, ignore_index=True)
+        for k in range(stacked.shape[1]):
+            parts = [X.iloc[:, k] for X in frames]
+            if all(isinstance(part.dtype, pd.CategoricalDtype) for part in parts):
+                stacked.isetitem(k, pd.api.types.union_categoricals(parts))
+        return stacked
     if is_frame(frames[0]):
         return nw.concat([_frame(X) for X in frames]).to_native()
     return np.concatenate(frames)

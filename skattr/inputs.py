@@ -6,6 +6,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import validate_data
@@ -120,7 +121,7 @@ def read_domain(domain: Any, names: list) -> dict[int, tuple[float, float]]:
                 f"domain has shape {array.shape}; it is (n_columns, 2) = ({len(names)}, 2), "
                 "or a dict {column: (low, high)}"
             )
-        pairs = dict(enumerate(array))
+        pairs = {k: pair for k, pair in enumerate(array) if not pd.isna(pair).all()}
     result = {}
     for k, pair in pairs.items():
         if np.shape(pair) != (2,):

@@ -73,23 +73,50 @@ class Solution:
         return self.curves[start : start + n_codes]
 
 
-def prepare(pieces: Pieces, terms: list, engine: Any, own: tuple, jobs: Jobs) -> list[Term]:
-    """Prepare all terms, (coefficient, fitted measure), on one batch of the background.
-
-    An expectation that another term knows anyway is not computed again: its state is None.
-    """
-    engines = choose(engine, pieces, [measure for _, measure in terms])
-    known = {
-        measure.reference().law
-        for (_, measure), chosen in zip(terms, engines, strict=True)
-        if chosen.knows_mean and measure.depends != "nothing"
+def known_means(terms: list[Term]) -> set[str]:
+    """Return the laws whose means the engines of these terms know without being asked."""
+    return {
+        term.measure.reference().law
+        for term in terms
+        if term.engine.knows_mean and term.measure.depends != "nothing"
     }
-    prepared = []
-    for (coefficient, measure), chosen in zip(terms, engines, strict=True):
-        shared = isinstance(measure, Expectation) and measure.law in known
-        state = None if shared else chosen.prepare(pieces, measure, own, jobs)
-        prepared.append(Term(coefficient, measure, chosen, state))
-    return prepared
+
+
+def plan(pieces: Pieces, measures: list, engine: Any) -> list[Term]:
+    """Choose the engines of all terms, (coefficient, measure).
+
+    Adds, with coefficient 0, the expectations that somebody needs and nobody computes: the
+    reference of each measure, and P itself for `base_value`.
+    """
+    wanted = {"joint": None}
+    for _, measure in measures:
+        law = measure.reference()
+        if isinstance(law, Expectation):
+            wanted[law.law] = None
+    found = _chosen(pieces, measures, engine)
+    computed = known_means(found) | {m.law for _, m in measures if isinstance(m, Expectation)}
+    extra = [(0.0, Expectation(law)) for law in wanted if law not in computed]
+    return found + _chosen(pieces, extra, "auto")
+
+
+def _chosen(pieces: Pieces, measures: list, engine: Any) -> list[Term]:
+    engines = choose(engine, pieces, [measure for _, measure in measures])
+    return [
+        Term(coefficient, measure, chosen, None)
+        for (coefficient, measure), chosen in zip(measures, engines, strict=True)
+    ]
+
+
+def prepare(pieces: Pieces, terms: list[Term], own: tuple, jobs: Jobs) -> list[Term]:
+    """Prepare planned terms with fitted measures on one batch of the background.
+
+    An expectation that another term knows anyway is not computed again: its state stays None.
+    """
+    known = known_means(terms)
+    for term in terms:
+        if not (isinstance(term.measure, Expectation) and term.measure.law in known):
+            term.state = term.engine.prepare(pieces, term.measure, own, jobs)
+    return terms
 
 
 def merge(a: list[Term], b: list[Term]) -> list[Term]:
@@ -100,22 +127,6 @@ def merge(a: list[Term], b: list[Term]) -> list[Term]:
         else y
         for x, y in zip(a, b, strict=True)
     ]
-
-
-def missing_means(pieces: Pieces, measures: list[Measure], engine: Any) -> list[Measure]:
-    """Return the laws whose means no term will know, so that they have to be terms of their own.
-
-    Needed are the reference of each measure, and P itself for `base_value`.
-    """
-    engines = choose(engine, pieces, measures)
-    known, wanted = set(), [Expectation()]
-    for measure, chosen in zip(measures, engines, strict=True):
-        law = measure.reference()
-        if not chosen.knows_mean:
-            wanted.append(law)
-        elif isinstance(law, Expectation):
-            known.add(law.law)
-    return [Expectation(law) for law in dict.fromkeys(w.law for w in wanted) if law not in known]
 
 
 def solve(pieces: Pieces, terms: list[Term], own: tuple, jobs: Jobs) -> Solution:

@@ -10,9 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from skattr import frames
 from skattr.engines.base import Engine, Jobs, Own
 from skattr.measures.base import Measure
 from skattr.pieces import Pieces
+
+ROW_BLOCK = 65_536  # rows whose atoms are evaluated together
 
 
 class Evaluation(Engine):
@@ -42,9 +45,11 @@ class Evaluation(Engine):
         self, pieces: Any, state: Any, X: Any, codes: Any, own: Own, chosen: list[int], jobs: Jobs
     ) -> np.ndarray:
         """Return the weighted sums over the atoms, which all attributions share."""
-        points, weights, row = state.atoms(X, own)
-        values = pieces.predict(points)
         result = np.zeros((len(X), len(chosen), pieces.n_outputs))
-        for place, a in enumerate(chosen):
-            np.add.at(result[:, place], row, weights[a][:, None] * values)
+        for start in range(0, len(X), ROW_BLOCK):
+            block = slice(start, start + ROW_BLOCK)
+            points, weights, row = state.atoms(frames.take_rows(X, block), own)
+            values = pieces.predict(points)
+            for place, a in enumerate(chosen):
+                np.add.at(result[block, place], row, weights[a][:, None] * values)
         return result

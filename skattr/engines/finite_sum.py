@@ -73,6 +73,10 @@ class FiniteSum(Engine):
         """Return E f."""
         return state.total / state.weights.sum()
 
+    def template(self, state: RowSum) -> Any:
+        """Return the background."""
+        return state.X
+
     def integrate(
         self, pieces: Any, state: Any, X: Any, codes: Any, own: Own, chosen: list[int], jobs: Jobs
     ) -> np.ndarray:
@@ -101,7 +105,7 @@ def _progress(results: Iterable, total: int, words: str) -> Iterable:
 
 def _pinned_sum(f: Callable, state: RowSum, x: Any, columns: tuple[int, ...]) -> np.ndarray:
     """Return Σ_r w_r f(x_own, z_r), x one row."""
-    return _weighted_sum(f, state.X, state.weights, lambda Z: frames.pin(Z, x, 0, columns))
+    return _weighted_sum(f, state.X, state.weights, lambda Z: frames.pin(Z, x, columns))
 
 
 def _weighted_sum(

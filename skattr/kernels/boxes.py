@@ -1,7 +1,8 @@
 """The table of nodes, the box along a path, and the sums that all kernels on boxes share.
 
 Tuples of arrays end at the kernel's door: inside, numba counts references for each of their
-members at each call, which costs more than the work.
+members at each call, which costs more than the work. For the same reason each kernel has the
+descent itself (left, right, back) written out.
 """
 
 from typing import NamedTuple

@@ -174,7 +174,7 @@ def walk(table, trees, owners, rows, sums):
                 go_back(nodes, node, offset, is_set, interval, saved, allowed, saved_allowed, level)
                 level -= 1
                 continue
-            mine = -1  # the slot of E_g
+            mine = -1  # the slot of E_g; if it was dropped as empty, A is empty too, so E_g is A
             for s in range(1, n_sets[level]):
                 if active[level, s] == g:
                     mine = s

@@ -24,21 +24,21 @@ from sklearn.base import BaseEstimator, clone
 from skattr.measures.background import Background, as_background
 
 
-class Rows(NamedTuple):
+class RowsView(NamedTuple):
     """μ_{j,x} = Σ_r w_r δ_{z_r} / Σ w, with the own coordinates of z_r set to x's if `pinned`."""
 
     background: Background
     pinned: bool
 
 
-class Factors(NamedTuple):
+class FactorsView(NamedTuple):
     """μ_{j,x} = Σ_c π_c ⊗_i ν_{c,i}, with the own factors replaced by δ_{x_i} if `pinned`."""
 
     components: list[tuple[float, list]]  # π_c, one law a column
     pinned: bool
 
 
-class Atoms(NamedTuple):
+class AtomsView(NamedTuple):
     """μ_{j,x_i} = Σ_a weights[j, a] δ_{points_a} over the atoms a of row i."""
 
     points: Any  # a frame or an array, one row an atom

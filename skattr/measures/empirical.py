@@ -8,7 +8,7 @@ import numpy as np
 
 from skattr import frames
 from skattr.measures.background import Background
-from skattr.measures.base import Atoms, Factors, Measure, Rows
+from skattr.measures.base import AtomsView, FactorsView, Measure, RowsView
 from skattr.measures.laws import Empirical, uniform_law
 
 
@@ -32,9 +32,9 @@ class PartialDependence(Measure):
 
     views = ("rows",)
 
-    def rows(self) -> Rows:
+    def rows(self) -> RowsView:
         """Return the background, own coordinates pinned."""
-        return Rows(self.background_, True)
+        return RowsView(self.background_, True)
 
     def reference(self) -> Measure:
         """Return P."""
@@ -72,11 +72,11 @@ class Expectation(Measure):
             )
         return super().fit(X, sample_weight, domain, own)
 
-    def rows(self) -> Rows:
+    def rows(self) -> RowsView:
         """Return the background as it is."""
-        return Rows(self.background_, False)
+        return RowsView(self.background_, False)
 
-    def factors(self) -> Factors:
+    def factors(self) -> FactorsView:
         """Return one component."""
         background = self.background_
         columns = range(len(background.names))
@@ -84,7 +84,7 @@ class Expectation(Measure):
             laws: list = [Empirical(background, k) for k in columns]
         else:
             laws = [uniform_law(background, k, self.domain_) for k in columns]
-        return Factors([(1.0, laws)], False)
+        return FactorsView([(1.0, laws)], False)
 
     def reference(self) -> Measure:
         """Return itself."""
@@ -97,10 +97,10 @@ class Dirac(Measure):
     depends = "row"
     views = ("atoms",)
 
-    def atoms(self, X: Any, own: tuple) -> Atoms:
+    def atoms(self, X: Any, own: tuple) -> AtomsView:
         """Return every row as its own atom."""
         n = len(X)
-        return Atoms(X, np.broadcast_to(1.0, (len(own), n)), np.arange(n))
+        return AtomsView(X, np.broadcast_to(1.0, (len(own), n)), np.arange(n))
 
     def reference(self) -> Measure:
         """Return P."""
@@ -130,9 +130,9 @@ class Baseline(Measure):
         self.background_ = Background(row, np.ones(1))
         return self
 
-    def rows(self) -> Rows:
+    def rows(self) -> RowsView:
         """Return the point as a background of one row."""
-        return Rows(self.background_, False)
+        return RowsView(self.background_, False)
 
     def reference(self) -> Measure:
         """Return itself."""

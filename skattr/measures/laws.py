@@ -70,7 +70,8 @@ class Interval:
         if self.low == self.high:
             masses[cells.encode_values(np.array([self.low]), self.name)] = 1.0
             return masses
-        below = np.clip((cells.edges - self.low) / (self.high - self.low), 0.0, 1.0)
+        low, high = self.low / 2, self.high / 2  # so that the range does not overflow
+        below = np.clip((cells.edges / 2 - low) / (high - low), 0.0, 1.0)
         masses[1:] = np.diff(np.concatenate([[0.0], below, [1.0]]))
         return masses
 

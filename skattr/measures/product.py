@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from skattr.measures.base import Factors, Measure
+from skattr.measures.base import FactorsView, Measure
 from skattr.measures.empirical import Expectation
 from skattr.measures.laws import Empirical, uniform_law
 
@@ -16,11 +16,11 @@ class ProductMarginal(Measure):
 
     views = ("factors",)
 
-    def factors(self) -> Factors:
+    def factors(self) -> FactorsView:
         """Return one component, the background's marginals."""
         background = self.background_
         laws = [Empirical(background, k) for k in range(len(background.names))]
-        return Factors([(1.0, laws)], True)
+        return FactorsView([(1.0, laws)], True)
 
     def reference(self) -> Measure:
         """Return ⊗P_i."""
@@ -37,11 +37,13 @@ class Uniform(Measure):
 
     views = ("factors",)
 
-    def factors(self) -> Factors:
+    def factors(self) -> FactorsView:
         """Return one component."""
         background = self.background_
         columns = range(len(background.names))
-        return Factors([(1.0, [uniform_law(background, k, self.domain_) for k in columns])], True)
+        return FactorsView(
+            [(1.0, [uniform_law(background, k, self.domain_) for k in columns])], True
+        )
 
     def reference(self) -> Measure:
         """Return the uniform law on the whole domain."""

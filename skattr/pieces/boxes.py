@@ -69,7 +69,8 @@ class Boxes(Pieces):
     """A sum of boxes over the codes of raw columns, f = constant + Σ_b v_b 1[x in box b].
 
     The boxes are kept as a table of nodes (`table`) and derived along paths, one tree at a time.
-    Each tree's mean leaf is moved into the constant, so that a large offset of f costs no accuracy.
+    Each tree's median leaf is moved into the constant, so that a large offset of f costs no
+    accuracy; a single leaf that is huge costs eps times its value.
     """
 
     def __init__(self, parts: list[Trees], output: Output, n_columns: int) -> None:
@@ -133,9 +134,9 @@ def _grid(parts: list[Trees], asked: list[dict], n_columns: int) -> tuple[Grid, 
     for k in range(n_columns):
         every = np.concatenate([np.empty(0), *edges[k].values()])
         distinct, place = np.unique(every, return_inverse=True)
-        # +inf asks for missing or not: it is no edge, and all codes but 0 go left
-        finite = distinct[np.isfinite(distinct)]
-        cells.append(_cells(fronts, sources[k], levels[k], finite, k))
+        # +inf asks for missing or not: it is no edge, and all codes but 0 go left; -inf is one
+        below = distinct[distinct < np.inf]
+        cells.append(_cells(fronts, sources[k], levels[k], below, k))
         ends = np.cumsum([len(at) for at in edges[k].values()])[:-1]
         splits.update(zip(edges[k], np.split(place + 1, ends), strict=False))
     return Grid(fronts, cells), splits
@@ -150,6 +151,8 @@ def _cells(fronts: list, sources: list, levels: dict, edges: np.ndarray, k: int)
         # the widest input has every digit that an edge may ask for
         cells.sources = sorted(sources, key=lambda source: -fronts[source[0]].dtype.itemsize)
         cells.edges = edges
+        if cells.sources:
+            cells.dtype = fronts[cells.sources[0][0]].dtype
         return cells
     if len(levels) < len(sources):
         raise Unreadable(
@@ -165,7 +168,7 @@ def _cells(fronts: list, sources: list, levels: dict, edges: np.ndarray, k: int)
 def _table(
     parts: list[Trees], asked: list[dict], splits: dict, grid: Grid, constant: np.ndarray
 ) -> Table:
-    """Translate all parts to codes; moves the mean leaf of each tree into the constant."""
+    """Translate all parts to codes; moves the median leaf of each tree into the constant."""
     sets: dict[bytes, int] = {}  # each distinct set, and where it starts
     tables, roots, values = [], [], []
     n_nodes = n_boxes = 0
@@ -218,10 +221,11 @@ def _set_of(part: Trees, node: int, c: int, cells: Cells) -> np.ndarray:
 
 
 def _centred(part: Trees, leaf: np.ndarray, constant: np.ndarray) -> np.ndarray:
+    """Return the values less each tree's median leaf, which is added to the constant."""
     first = np.searchsorted(np.flatnonzero(leaf), part.roots)  # each tree's first leaf
-    sizes = np.diff(np.append(first, len(part.values)))
-    means = np.add.reduceat(part.values, first, axis=0) / sizes[:, None]
+    trees = np.split(part.values, first[1:])
+    medians = np.array([np.median(values, axis=0) for values in trees])
     width = part.values.shape[1]
     for output in np.unique(part.outputs):
-        constant[output : output + width] += means[part.outputs == output].sum(axis=0)
-    return part.values - np.repeat(means, sizes, axis=0)
+        constant[output : output + width] += medians[part.outputs == output].sum(axis=0)
+    return part.values - np.repeat(medians, [len(values) for values in trees], axis=0)

@@ -17,6 +17,8 @@ import pandas as pd
 from skattr import frames
 from skattr.kernels import lookup
 
+INTEGERS = (np.int64, np.uint64)  # the types that float64 rounds
+
 
 class Front(Protocol):
     """The estimator's own fitted steps in front of the model."""
@@ -44,6 +46,7 @@ class Cells:
     maps: list = field(default_factory=list)
     takes_missing: bool = True
     takes_infinite: bool = True
+    dtype: Any = np.float64  # of the input that is ranked
 
     @property
     def ordered(self) -> bool:
@@ -85,6 +88,8 @@ class Cells:
     def _rank(self, values: Any, name: Any) -> np.ndarray:
         try:
             numbers = frames.to_float(values)
+            if getattr(values, "dtype", None) in INTEGERS:  # rounded once, as the model does
+                numbers = np.asarray(values).astype(self.dtype).astype(np.float64)
         except (TypeError, ValueError) as error:
             raise ValueError(f"column {name!r} wants numbers: {error}") from error
         if not self.takes_infinite:  # and casts to float32

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
+from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model._base import LinearClassifierMixin
 
 from skattr import frames
@@ -98,10 +99,9 @@ def _width(estimator: Any, method: str, X: Any, readable: tuple[str, ...]) -> in
 
 def _raw_method(estimator: Any) -> str:
     """Return the method in front of the link of a regressor; `predict` where there is no link."""
-    for method in ("_raw_predict", "decision_function"):
-        if hasattr(estimator, method):
-            return method
-    return "predict"
+    if isinstance(estimator, HistGradientBoostingRegressor):
+        return "_raw_predict"
+    return "decision_function" if hasattr(estimator, "decision_function") else "predict"
 
 
 def _classifier(estimator: Any, output: str, readable: tuple[str, ...], X: Any) -> Output:

@@ -81,8 +81,11 @@ def _bagging(estimator: Any, scale: str) -> list[Trees]:
                 if scale != "proba":
                     raise Unreadable("a member of the bag has not seen all classes")
                 part = part.at_outputs(member.classes_.astype(int), len(estimator.classes_))
-            # members that see the same columns in the same way share one front
-            key = (features.tobytes(), type(part.front), id(member) if part.levels else None)
+            # members that see the same columns in the same way share one front; what an encoder or
+            # another bag does in between is its own
+            own = part.levels or isinstance(part.front, SubsetFront)
+            way = id(part.front) if own else (type(part.front), part.front.takes_missing)
+            key = (features.tobytes(), way)
             front = shared.setdefault(key, SubsetFront(estimator, features, part.front))
             parts.append(part.behind(front).scaled(1 / n_members))
     return parts
