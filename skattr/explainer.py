@@ -32,7 +32,7 @@ from skattr.inputs import (
     takes_missing,
 )
 from skattr.measures import LinearCombination, Measure, as_measure
-from skattr.measures.background import Background, check_weights
+from skattr.measures.background import Background, check_weights, that_count
 from skattr.measures.base import as_terms, copy_terms
 from skattr.pieces import Boxes, Pieces, as_pieces, choose_output
 from skattr.solution import Solution, merge, plan, prepare, solve
@@ -166,6 +166,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         models.check_width(self.estimator_, len(self._names))
         self._attributions, self._own = attributions(self.groups, self._names)
         self._domain = read_domain(self.domain, self._names)
+        X, weights = that_count(X, weights)
         self._output = choose_output(self.estimator_, self.output, frames.take_rows(X, slice(1)))
         self._refuted: str | None = None
         self._pieces: Pieces | None = None
@@ -194,7 +195,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         if not self.__sklearn_is_fitted__():
             return self.fit(X, y, sample_weight)
         X = check_X(self, X, reset=False)
-        batch = self._prepare(X, _weights(sample_weight, X))
+        batch = self._prepare(*that_count(X, _weights(sample_weight, X)))
         self._publish(merge(self._solved().terms, batch))
         return self
 
@@ -334,7 +335,8 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         some = np.unique(np.linspace(0, len(X) - 1, 64).astype(int))
         rows = frames.take_rows(X, some)
         read = pieces.evaluate(pieces.grid.encode(rows))
-        if not np.allclose(read, pieces.predict(rows), rtol=1e-5, atol=1e-8):
+        rounding = 1e-8 + 1e-12 * np.abs(pieces.table.values).max()
+        if not np.allclose(read, pieces.predict(rows), rtol=1e-5, atol=rounding):
             self._refuted = (
                 f"the trees of {type(self._output.estimator).__name__} do not add up to what its "
                 f"{self._output.method} returns"

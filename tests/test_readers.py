@@ -163,3 +163,16 @@ def test_signed_zeros_are_two_values():
     X = np.array([[0.0, 1.0], [-0.0, 1.0]], np.float32)
     explainer = MeasureExplainer(lambda Z: np.copysign(1.0, Z[:, 0])).fit(X)
     assert_array_equal(explainer.explain(X).values[:, 0], [1.0, -1.0])
+
+
+def test_rows_of_weight_zero_are_never_shown_to_the_model():
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(40, 2))
+    model = RandomForestRegressor(3, random_state=0).fit(X, X[:, 0])
+    more = np.vstack([np.full((2, 2), np.inf), X])
+    weight = np.r_[0.0, 0.0, np.ones(40)]
+    with pytest.raises(ValueError, match="infinite"):
+        MeasureExplainer(model).fit(more)
+    for f in (model, model.predict):
+        found = MeasureExplainer(f).fit(more, sample_weight=weight).explain(X[:3]).values
+        assert_allclose(found, brute(model.predict, X, X[:3]))

@@ -17,9 +17,7 @@ class Background:
     """
 
     def __init__(self, X: Any, weights: np.ndarray, levels: np.ndarray | None = None) -> None:
-        keep = weights > 0
-        self.X = X if keep.all() else frames.take_rows(X, np.flatnonzero(keep))
-        self.weights = weights[keep]
+        self.X, self.weights = that_count(X, weights)
         self.names = frames.labels(X)
         self.levels = np.array([frames.is_level(X, k) for k in range(len(self.names))], bool)
         if levels is not None:
@@ -49,6 +47,14 @@ def as_background(X: Any, sample_weight: Any = None) -> Background:
         raise ValueError(f"a background is two-dimensional and has rows, not of shape {X.shape}")
     weights = np.ones(len(X)) if sample_weight is None else np.asarray(sample_weight, float)
     return Background(X, check_weights(weights, len(X)))
+
+
+def that_count(X: Any, weights: np.ndarray) -> tuple[Any, np.ndarray]:
+    """Leave rows of weight 0 out: neither measures nor models see them."""
+    counts = weights > 0
+    if counts.all():
+        return X, weights
+    return frames.take_rows(X, np.flatnonzero(counts)), weights[counts]
 
 
 def check_weights(weights: np.ndarray, n: int) -> np.ndarray:
