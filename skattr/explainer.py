@@ -20,7 +20,6 @@ from sklearn.utils.validation import (
 from skattr import frames, models
 from skattr.curves import CellTable, ConstantTable, Curve, FunctionTable
 from skattr.engines import Engine, Jobs
-from skattr.engines.parallel import in_order
 from skattr.explanation import Explanation
 from skattr.inputs import (
     attributions,
@@ -34,6 +33,7 @@ from skattr.inputs import (
 from skattr.measures import LinearCombination, Measure, as_measure
 from skattr.measures.background import Background, check_weights, that_count
 from skattr.measures.base import as_terms, copy_terms
+from skattr.parallel import in_order
 from skattr.pieces import Boxes, Pieces, as_pieces, choose_output
 from skattr.solution import Solution, merge, plan, prepare, solve
 

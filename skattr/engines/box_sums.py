@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from skattr.engines.base import Jobs, Own
-from skattr.engines.parallel import in_order
 from skattr.kernels.boxes import Owners, Sums
 from skattr.kernels.group_values import add_group
+from skattr.parallel import in_order
 from skattr.pieces import Boxes
 
 TREE_BLOCKS = 16  # fixed, so that the order of additions never depends on n_jobs

@@ -31,7 +31,7 @@ class OneViolation(Engine):
     def prepare(self, pieces: Boxes, term: Measure, own: Own, jobs: Jobs) -> BoxSums:
         """Push all rows down all trees."""
         background, pinned = term.rows()
-        codes = background.codes(pieces.grid)
+        codes = background.codes(pieces.grid, jobs.n_jobs)
         weights = background.weights
         own = own if pinned else ()
         sums = None

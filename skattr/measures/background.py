@@ -31,10 +31,10 @@ class Background:
         """Return the values of column k."""
         return frames.column(self.X, k)
 
-    def codes(self, grid: Any) -> np.ndarray:
+    def codes(self, grid: Any, n_jobs: int | None = 1) -> np.ndarray:
         """Return the codes of all rows, (d, n)."""
         if self._encoded is None or self._encoded[0] is not grid:
-            self._encoded = (grid, grid.encode(self.X))
+            self._encoded = (grid, grid.encode(self.X, n_jobs))
         return self._encoded[1]
 
 

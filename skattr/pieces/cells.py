@@ -8,6 +8,7 @@ one code a level.
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -16,6 +17,7 @@ import pandas as pd
 
 from skattr import frames
 from skattr.kernels import lookup
+from skattr.parallel import in_order
 
 INTEGERS = (np.int64, np.uint64)  # the types that float64 rounds
 
@@ -141,13 +143,16 @@ class Grid:
         sizes = [c.n_codes for c in self.cells]
         self.offset = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
-    def encode(self, X: Any) -> np.ndarray:
+    def encode(self, X: Any, n_jobs: int | None = 1) -> np.ndarray:
         """Return the codes of X, (d, n); refuses what the model's `predict` refuses."""
         try:
             inputs = [front.inputs(X) for front in self.fronts]
         except (TypeError, ValueError) as error:
             raise ValueError(f"the model refuses X: {error}{frames.unusual(X)}") from error
         codes = np.empty((len(self.cells), len(X)), np.int32)
-        for k, cells in enumerate(self.cells):
-            cells.encode_inputs(inputs, codes[k])
+
+        def fill(k: int) -> None:
+            self.cells[k].encode_inputs(inputs, codes[k])
+
+        deque(in_order(fill, range(len(self.cells)), n_jobs), maxlen=0)
         return codes
