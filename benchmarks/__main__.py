@@ -7,6 +7,7 @@ import sys
 # name -> (module with a function main(arguments), what it prints)
 BENCHMARKS = {
     "trees": ("benchmarks.trees", "forests and boosting against predict and peers"),
+    "pipelines": ("benchmarks.pipelines", "raw columns behind preprocessing; boosting libraries"),
 }
 THREADS = ("OMP", "OPENBLAS", "MKL", "NUMBA")
 

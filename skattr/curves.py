@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skattr.pieces import Cells
+from skattr.pieces import Grid
 
 
 class Curve:
@@ -70,22 +70,25 @@ class Curve:
 class CellTable:
     """Values by code."""
 
-    def __init__(self, cells: Cells, values: np.ndarray) -> None:
-        self.cells = cells
+    def __init__(self, grid: Grid, k: int, values: np.ndarray) -> None:
+        self.grid = grid
+        self.k = k
         self.values = values  # (n_codes, k)
 
     @property
     def kind(self) -> str:
         """Steps or levels."""
-        return "steps" if self.cells.ordered else "levels"
+        return "steps" if self.grid.cells[self.k].labels is None else "levels"
 
     def evaluate(self, values: Any, name: Any) -> np.ndarray:
         """Look the values up, casting as the model does."""
-        return self.values[self.cells.encode_values(values, name)]
+        return self.values[self.grid.encode_values(self.k, values)]
 
     def rows(self) -> tuple[pd.DataFrame, np.ndarray]:
         """Return labels and values of all codes."""
-        labels, codes = self.cells.labels()
+        described = self.grid.describe_cells(self.k)
+        assert described is not None
+        labels, codes = described
         return labels, self.values[codes]
 
 

@@ -36,6 +36,7 @@ from skattr.measures.base import as_terms, copy_terms
 from skattr.parallel import in_order
 from skattr.pieces import Boxes, Pieces, as_pieces, choose_output
 from skattr.solution import Solution, merge, plan, prepare, solve
+from skattr.storage import Kept
 
 BLOCK = 2**21  # numbers of X that are encoded together: bounds the memory of `explain`
 
@@ -167,9 +168,11 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         self._attributions, self._own = attributions(self.groups, self._names)
         self._domain = read_domain(self.domain, self._names)
         X, weights = that_count(X, weights)
-        self._output = choose_output(self.estimator_, self.output, frames.take_rows(X, slice(1)))
+        self._row = Kept(frames.fullest_row(X))
+        self._output = choose_output(self.estimator_, self.output, self._row.X)
         self._refuted: str | None = None
         self._pieces: Pieces | None = None
+        self._points: dict[int, np.ndarray] = {}
         self._check_reading(X)
         self._plan = plan(self._read(), terms, self.engine)
         self._n_terms = len(terms)
@@ -193,7 +196,10 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         self
         """
         if not self.__sklearn_is_fitted__():
-            return self.fit(X, y, sample_weight)
+            self.fit(X, y, sample_weight)
+            self._refuse_open_columns()
+            return self
+        self._refuse_open_columns()
         X = check_X(self, X, reset=False)
         batch = self._prepare(*that_count(X, _weights(sample_weight, X)))
         self._publish(merge(self._solved().terms, batch))
@@ -323,7 +329,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
     def _read(self) -> Pieces:
         pieces = getattr(self, "_pieces", None)
         if pieces is None:
-            pieces = as_pieces(self._output, len(self._names), self._refuted)
+            pieces = as_pieces(self._output, self._row.X, self._refuted)
             self._pieces = pieces
         return pieces
 
@@ -334,21 +340,27 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
             return
         some = np.unique(np.linspace(0, len(X) - 1, 64).astype(int))
         rows = frames.take_rows(X, some)
-        read = pieces.evaluate(pieces.grid.encode(rows))
-        rounding = 1e-8 + 1e-12 * np.abs(pieces.table.values).max()
-        if not np.allclose(read, pieces.predict(rows), rtol=1e-5, atol=rounding):
-            self._refuted = (
-                f"the trees of {type(self._output.estimator).__name__} do not add up to what its "
-                f"{self._output.method} returns"
-            )
+        self._refuted = pieces.refuted(rows)
+        if self._refuted is not None:
             self._pieces = None
             warnings.warn(f"{self._refuted}; it is explained as a black box", stacklevel=3)
+
+    def _refuse_open_columns(self) -> None:
+        """Refuse batches where a column's cells are only those met."""
+        grid = self._grid
+        if grid is not None and grid.open_columns:
+            names = [self._names[k] for k in grid.open_columns]
+            self._solution = None
+            raise ValueError(
+                f"partial_fit: what the model tells apart in the columns {names} depends on the "
+                "data, because of the steps in front of it; use fit with the whole background"
+            )
 
     def _prepare(self, X: Any, weights: np.ndarray) -> list:
         pieces = self._read()
         levels = None
         if isinstance(pieces, Boxes):
-            levels = np.array([not cells.ordered for cells in pieces.grid.cells])
+            levels = np.array([cells.labels is not None for cells in pieces.grid.cells])
         background = Background(X, weights, levels)
         terms = [replace(term, measure=clone(term.measure)) for term in self._plan]
         # an array has a row for columns of levels too; a dict that names one is a mistake
@@ -357,12 +369,25 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
             for k, side in self._domain.items()
             if isinstance(self.domain, dict) or not background.levels[k]
         }
+        self._keep_points(X, pieces)
         for term in terms:
             term.measure.fit(background, None, domain, self._own)
         prepare(pieces, terms, self._own, self._jobs())
         for term in terms:
             term.measure.release()
         return terms
+
+    def _keep_points(self, X: Any, pieces: Pieces) -> None:
+        """Keep the distinct values of the columns whose curve has no table to be read from."""
+        if isinstance(pieces, Boxes):
+            wanted = pieces.grid.without_table()
+        else:
+            wanted = range(len(self._names))
+        for k in wanted:
+            values = frames.sorted_values(frames.column(X, k))
+            if k in self._points:
+                values = frames.sorted_values(np.concatenate([self._points[k], values]))
+            self._points[k] = values
 
     def _solved(self) -> Solution:
         check_is_fitted(self)
@@ -411,8 +436,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
 
         def fill(block: slice) -> None:
             rows = frames.take_rows(X, block)
-            codes = None if self._grid is None else self._grid.encode(rows)
-            result[block] = solution.values(pieces, rows, codes, self._own, chosen, self._jobs())
+            result[block] = self._block_values(rows, pieces, chosen)
 
         if self._grid is None:  # equal values in all rows share evaluations
             fill(slice(len(X)))
@@ -421,6 +445,13 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
             n_jobs = self.n_jobs if pieces is None else 1
             deque(in_order(fill, self._blocks(X), n_jobs), maxlen=0)
         return result
+
+    def _block_values(self, rows: Any, pieces: Pieces | None, chosen: Any) -> np.ndarray:
+        codes = None
+        if self._grid is not None:
+            grid, codes = self._grid.meet(rows)
+            pieces = pieces.on(grid) if isinstance(pieces, Boxes) else pieces
+        return self._solved().values(pieces, rows, codes, self._own, chosen, self._jobs())
 
     def _predict(self, X: Any) -> np.ndarray:
         blocks = [self._output(frames.take_rows(X, block)) for block in self._blocks(X)]
@@ -431,22 +462,16 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         self, a: int, k: int, outputs: list[int]
     ) -> CellTable | ConstantTable | FunctionTable:
         solution = self._solved()
-        if self._grid is not None and not solution.rest[a]:
-            cells = self._grid.cells[k]
-            return CellTable(cells, solution.curve(a, cells.n_codes)[:, outputs])
-        templates = (t.engine.template(t.state) for t in self._active() if t.state is not None)
-        template = next((rows for rows in templates if rows is not None), None)
-        if template is None:  # nothing depends on x
+        grid = self._grid
+        if grid is not None and not solution.rest[a] and grid.describe_cells(k) is not None:
+            return CellTable(grid, k, solution.curve(a, grid.cells[k].n_codes)[:, outputs])
+        if all(term.measure.depends == "nothing" for term in self._active()):
             return ConstantTable(solution.constants[a][outputs])
-        points = frames.sorted_values(frames.column(template, k))
-        row = frames.take_rows(template, slice(1))
-        return FunctionTable(partial(self._at_values, row, a, k, outputs), points)
+        return FunctionTable(partial(self._at_values, a, k, outputs), self._points[k])
 
-    def _at_values(self, row: Any, a: int, k: int, outputs: list[int], values: Any) -> np.ndarray:
-        rows = frames.with_column(row, k, values)
-        codes = None if self._grid is None else self._grid.encode(rows)
-        found = self._solved().values(self.pieces_, rows, codes, self._own, [a], self._jobs())
-        return found[:, 0, outputs]
+    def _at_values(self, a: int, k: int, outputs: list[int], values: Any) -> np.ndarray:
+        rows = frames.with_columns(self._row.X, {k: values})
+        return self._block_values(rows, self.pieces_, [a])[:, 0, outputs]
 
     def __sklearn_is_fitted__(self) -> bool:
         return getattr(self, "_solution", None) is not None

@@ -6,6 +6,7 @@ through narwhals, never through pandas.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -42,6 +43,30 @@ def take_rows(X: Any, rows: Any) -> Any:
     return X[rows]
 
 
+def fullest_row(X: Any) -> Any:
+    """Return, of the first rows, the one with the fewest missing values."""
+    some = take_rows(X, slice(256))
+    columns = [to_list(column(some, k)) for k in range(len(labels(X)))]
+    missing = [sum(map(is_missing, row)) for row in zip(*columns, strict=True)]
+    best = int(np.argmin(missing))
+    return take_rows(X, slice(best, best + 1))
+
+
+def shifted(X: Any, k: int) -> Any:
+    """Return a copy of X with column k moved on by one row, the last value coming first."""
+    order = np.roll(np.arange(len(X)), 1)
+    values = column(take_rows(X, order), k)
+    if isinstance(X, pd.DataFrame):
+        X = X.copy()
+        X.isetitem(k, values.array)
+        return X
+    if is_frame(X):
+        return _frame(X).with_columns(values).to_native()
+    X = X.copy()
+    X[:, k] = values
+    return X
+
+
 def reorder(X: Any, names: list) -> Any:
     """Return the columns of a frame in another order."""
     if isinstance(X, pd.DataFrame):
@@ -72,6 +97,14 @@ def is_level(X: Any, k: int) -> bool:
     return not pd.api.types.is_any_real_numeric_dtype(kind) and not (
         pd.api.types.is_datetime64_any_dtype(kind) or pd.api.types.is_timedelta64_dtype(kind)
     )
+
+
+def is_number(X: Any, k: int) -> bool:
+    """Tell whether a column holds numbers: neither levels nor dates."""
+    values = column(X, k)
+    if isinstance(values, nw.Series):
+        return values.dtype.is_numeric()
+    return not is_level(X, k) and values.dtype.kind not in "mM"
 
 
 def to_array(values: Any) -> np.ndarray:
@@ -254,27 +287,49 @@ def sorted_values(values: Any) -> np.ndarray:
     return pd.Series(result).infer_objects().to_numpy()
 
 
-def with_column(row: Any, k: int, values: Any) -> Any:
-    """Return one row repeated, with column k set to some values."""
-    rows = np.zeros(len(values), np.intp)
+def with_columns(row: Any, columns: dict[int, Any]) -> Any:
+    """Return one row repeated, with some columns set to values, all of the same number."""
+    n = len(next(iter(columns.values())))
+    rows = np.zeros(n, np.intp)
     if isinstance(row, pd.DataFrame):
         result = row.iloc[rows].reset_index(drop=True)
-        dtype = row.dtypes.iloc[k]
-        new = pd.Series(to_array(values))
-        if isinstance(dtype, pd.CategoricalDtype):  # a category that is new stays what it is
-            more = [v for v in distinct_levels(new) if v not in dtype.categories]
-            new = new.astype(pd.CategoricalDtype([*dtype.categories, *more], dtype.ordered))
-        result.isetitem(k, new)
+        for k, values in columns.items():
+            result.isetitem(k, _like(values, row.dtypes.iloc[k]))
         return result
     if is_frame(row):
         frame = _frame(row)
-        name = frame.columns[k]
-        series = nw.new_series(name, list(to_array(values)), backend=frame.implementation)
-        return frame[rows].with_columns(series).to_native()
-    new = to_array(values)
-    result = row[rows].astype(np.result_type(row.dtype, new.dtype))
-    result[:, k] = new
+        new = [
+            nw.new_series(frame.columns[k], to_list(values), backend=frame.implementation)
+            for k, values in columns.items()
+        ]
+        return frame[rows, :].with_columns(*new).to_native()
+    arrays = {k: to_array(values) for k, values in columns.items()}
+    result = row[rows].astype(np.result_type(row.dtype, *(new.dtype for new in arrays.values())))
+    for k, new in arrays.items():
+        result[:, k] = new
     return result
+
+
+def _like(values: Any, dtype: Any) -> pd.Series:
+    """Return values as a pandas column, of a dtype where they fit."""
+    new = pd.Series(to_array(values))
+    if isinstance(dtype, pd.CategoricalDtype):  # a category that is new stays what it is
+        more = [v for v in distinct_levels(new) if v not in dtype.categories]
+        return new.astype(pd.CategoricalDtype([*dtype.categories, *more], dtype.ordered))
+    if new.dtype == object and dtype != object:  # missing values are kept as the dtype has them
+        with suppress(TypeError, ValueError):
+            return new.astype(dtype)
+    return new
+
+
+def distinct(values: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Find equal values of a column of levels: the first row of each, and every row's number."""
+    kind, levels = pd.factorize(values.array if isinstance(values, pd.Series) else to_array(values))
+    if (kind < 0).any():
+        is_none = np.array([v is None for v in to_list(values)])  # not the same as NaN to all
+        kind = np.where(kind < 0, len(levels) + is_none, kind)
+    _, first, kind = np.unique(kind, return_index=True, return_inverse=True)
+    return first, kind
 
 
 def unusual(X: Any) -> str:

@@ -174,8 +174,10 @@ def _layout(pieces: Pieces, tables: list, own: tuple) -> tuple[np.ndarray, np.nd
     where = np.full((2, len(own)), -1, np.int64)
     parts, start = [np.zeros((0, pieces.n_outputs))], 0
     for j, columns in enumerate(own):
-        if isinstance(pieces, Boxes) and len(columns) == 1:
+        if tables[j] is not None and isinstance(pieces, Boxes) and len(columns) == 1:
             n_codes = pieces.grid.cells[columns[0]].n_codes
+            if pieces.grid.cells[columns[0]].open:
+                continue
             where[:, j] = columns[0], start
             parts.append(np.broadcast_to(tables[j], (n_codes, tables[j].shape[1])))
             start += n_codes

@@ -299,3 +299,22 @@ def unpack_data(packed: dict, arrays: Arrays) -> Any:
     )
     frame.index, frame.columns = index, _unpack_index(packed["labels"], arrays)
     return frame
+
+
+class Kept:
+    """A table that is part of a fitted state: a frame pickles as arrays, as skops needs it."""
+
+    def __init__(self, X: Any) -> None:
+        self.X = X
+
+    def __getstate__(self) -> dict:
+        if isinstance(self.X, np.ndarray):
+            return {"X": self.X}
+        with suppress(ValueError):  # a column of objects of its own pickles as it is
+            arrays: dict = {}
+            return {"X": (pack_data(self.X, arrays), arrays)}
+        return {"X": self.X}
+
+    def __setstate__(self, state: dict) -> None:
+        packed = state["X"]
+        self.X = unpack_data(*packed) if isinstance(packed, tuple) else packed

@@ -48,7 +48,7 @@ def test_boxes_add_up_to_the_model(offset):
     y = X[:, 0] * X[:, 1] + offset
     for model in (RandomForestRegressor(5, random_state=0), GradientBoostingRegressor()):
         model.fit(X, y)
-        boxes = as_pieces(choose_output(model, "auto", X[:1]), 4)
+        boxes = as_pieces(choose_output(model, "auto", X[:1]), X[:1])
         found = boxes.evaluate(boxes.grid.encode(X))[:, 0]
         assert_allclose(found, model.predict(X), rtol=1e-14, atol=1e-12)
 
@@ -56,6 +56,6 @@ def test_boxes_add_up_to_the_model(offset):
 def test_a_tree_that_is_one_box():
     X = np.zeros((5, 2))
     model = RandomForestRegressor(2, random_state=0).fit(X, np.full(5, 3.0))
-    boxes = as_pieces(choose_output(model, "auto", X[:1]), 2)
+    boxes = as_pieces(choose_output(model, "auto", X[:1]), X[:1])
     assert boxes.n_boxes == 2
     assert_array_equal(boxes.evaluate(boxes.grid.encode(X)), np.full((5, 1), 3.0))

@@ -17,7 +17,7 @@ from skattr.engines.base import Engine, Jobs, Own
 from skattr.engines.box_sums import BoxSums, add_trees
 from skattr.kernels import box_products
 from skattr.measures.base import Measure
-from skattr.pieces import Boxes
+from skattr.pieces import Boxes, Grid
 
 
 @dataclass(eq=False)
@@ -26,6 +26,7 @@ class Laws:
 
     components: list  # (π_c, one coded law a column)
     own: Own  # the attributions that are pinned
+    grid: Grid  # which knows the cells of the background
     sums: BoxSums | None = None
 
 
@@ -42,8 +43,9 @@ class BoxProducts(Engine):
     def prepare(self, pieces: Boxes, term: Measure, own: Own, jobs: Jobs) -> Laws:
         """Keep what the laws know of each code."""
         components, pinned = term.factors()
+        grid, _ = term.background_.seen(pieces.grid, jobs.n_jobs)
         coded = [(share, [law.coded(pieces.grid) for law in laws]) for share, laws in components]
-        return Laws(coded, own if pinned else ())
+        return Laws(coded, own if pinned else (), grid)
 
     def merge(self, a: Laws, b: Laws) -> Laws:
         """Join the laws."""
@@ -51,18 +53,19 @@ class BoxProducts(Engine):
             (share, [one.merge(other) for one, other in zip(laws, more, strict=True)])
             for (share, laws), (_, more) in zip(a.components, b.components, strict=True)
         ]
-        return Laws(joined, a.own)
+        return Laws(joined, a.own, a.grid)
 
     def finish(self, pieces: Boxes, state: Laws, jobs: Jobs) -> Laws:
         """Sum over the boxes."""
         parts = []
+        pieces = pieces.on(state.grid)
         for share, laws in state.components:
             masses = [law.masses(pieces.grid, k) for k, law in enumerate(laws)]
             # code 0 stands apart, the others as running sums: an interval is a difference
             cumulated = np.concatenate([np.concatenate([m[:1], np.cumsum(m[1:])]) for m in masses])
             sums = add_trees(pieces, state.own, box_products.walk, cumulated, jobs)
-            parts.append(BoxSums(*sums, 1.0).scaled(share))
-        return Laws(state.components, state.own, functools.reduce(operator.add, parts))
+            parts.append(BoxSums(*sums, 1.0, pieces.grid.offset).scaled(share))
+        return Laws(state.components, state.own, state.grid, functools.reduce(operator.add, parts))
 
     def mean(self, pieces: Boxes, state: Laws) -> np.ndarray:
         """Return the integral of f against the product itself."""

@@ -11,7 +11,7 @@ from skattr.engines.base import Jobs, Own
 from skattr.kernels.boxes import Owners, Sums
 from skattr.kernels.group_values import add_group
 from skattr.parallel import in_order
-from skattr.pieces import Boxes
+from skattr.pieces import Boxes, Grid
 
 TREE_BLOCKS = 16  # fixed, so that the order of additions never depends on n_jobs
 
@@ -25,6 +25,7 @@ class BoxSums:
     total: np.ndarray  # (k,)
     box_weights: np.ndarray  # (n_groups + 1, n_boxes), or none without groups
     weight: float
+    offset: np.ndarray  # (d + 1,) where the codes of a column start in `jumps`
 
     def __add__(self, other: BoxSums) -> BoxSums:
         return BoxSums(
@@ -33,6 +34,7 @@ class BoxSums:
             self.total + other.total,
             self.box_weights + other.box_weights,
             self.weight + other.weight,
+            self.offset,
         )
 
     def scaled(self, share: float) -> BoxSums:
@@ -43,6 +45,7 @@ class BoxSums:
             self.total * share,
             self.box_weights * share,
             self.weight * share,
+            self.offset,
         )
 
     def mean(self, boxes: Boxes) -> np.ndarray:
@@ -54,11 +57,11 @@ class BoxSums:
         mean = self.mean(boxes)
         tables: list[np.ndarray | None] = []
         for j, columns in enumerate(own):
-            if len(columns) > 1:
+            cells = boxes.grid.cells[columns[0]]
+            if len(columns) > 1 or cells.open:
                 tables.append(None)
                 continue
-            cells = boxes.grid.cells[columns[0]]
-            start, end = boxes.grid.offset[columns[0] : columns[0] + 2]
+            start, end = self.offset[columns[0] : columns[0] + 2]
             table = self.jumps[start:end].copy()
             if cells.ordered:
                 np.cumsum(table[1:], axis=0, out=table[1:])
@@ -67,25 +70,32 @@ class BoxSums:
         return tables
 
     def integrate(self, boxes: Boxes, codes: np.ndarray, own: Own, chosen: list) -> np.ndarray:
-        """Return the values of groups."""
-        result = np.zeros((len(chosen), codes.shape[1], boxes.n_outputs))
-        group = owners(own, len(codes)).group
-        for out, a in zip(result, chosen, strict=True):
+        """Return the values of groups and of open columns."""
+        result = np.empty((codes.shape[1], len(chosen), boxes.n_outputs))
+        group = owners(own, boxes.grid).group
+        for place, a in enumerate(chosen):
             in_group = np.zeros(len(codes), np.bool_)
             in_group[list(own[a])] = True
+            # rows that agree in the group share one descent
+            _, first, kind = np.unique(
+                codes[list(own[a])], axis=1, return_index=True, return_inverse=True
+            )
+            some = np.ascontiguousarray(codes[:, first])
+            out = np.zeros((len(first), boxes.n_outputs))
             weights = self.box_weights[group[a]]
-            add_group(boxes.table, in_group, weights, self.box_weights[0], codes, out)
-        return self.mean(boxes) + result.transpose(1, 0, 2) / self.weight
+            add_group(boxes.table, in_group, weights, self.box_weights[0], some, out)
+            result[:, place] = out[kind.reshape(-1)]
+        return self.mean(boxes) + result / self.weight
 
 
-def owners(own: Own, n_columns: int) -> Owners:
-    """Return which attribution each column belongs to."""
-    owner = np.full(n_columns, -1, np.int32)
+def owners(own: Own, grid: Grid) -> Owners:
+    """Return which attribution each column belongs to; an open column counts as a group."""
+    owner = np.full(len(grid.cells), -1, np.int32)
     single = np.full(len(own), -1, np.int32)
     group = np.full(len(own), -1, np.int32)
     for j, columns in enumerate(own):
         owner[list(columns)] = j
-        if len(columns) == 1:
+        if len(columns) == 1 and not grid.cells[columns[0]].open:
             single[j] = columns[0]
     is_group = single < 0
     group[is_group] = 1 + np.arange(is_group.sum())  # row 0 is the weight of all conditions
@@ -96,11 +106,11 @@ def add_trees(
     boxes: Boxes, own: Own, walk: Callable, data: object, jobs: Jobs, sums: Sums | None = None
 ) -> Sums:
     """Run a kernel over all trees, in fixed blocks, and add the blocks up in order."""
-    n_groups = sum(len(columns) > 1 for columns in own)
+    who = owners(own, boxes.grid)
+    n_groups = int((who.group > 0).sum())
     n_weights = n_groups + 1 if n_groups else 0
     k = boxes.n_outputs
     n_codes = boxes.grid.offset[-1] if own else 0
-    who = owners(own, len(boxes.grid.cells))
 
     def empty() -> Sums:
         return Sums(

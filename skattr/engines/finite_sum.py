@@ -7,7 +7,6 @@ it), so the value of a row never depends on the other explained rows, to the las
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,21 +27,7 @@ class RowSum:
 
     total: np.ndarray  # (k,) Σ_r w_r f(z_r)
     weights: np.ndarray  # (n,)
-    X: Any  # the background, or None if nothing is pinned
-
-    def __getstate__(self) -> dict:
-        """Return plain containers and arrays: a frame does not go through skops."""
-        state = dict(vars(self))
-        if frames.is_frame(self.X):
-            with suppress(ValueError):  # a column of objects of its own pickles as it is
-                arrays: dict = {}
-                state["X"] = (storage.pack_data(self.X, arrays), arrays)
-        return state
-
-    def __setstate__(self, state: dict) -> None:
-        if isinstance(state["X"], tuple):
-            state = {**state, "X": storage.unpack_data(*state["X"])}
-        self.__dict__.update(state)
+    kept: storage.Kept | None  # the background, or None if nothing is pinned
 
 
 class FiniteSum(Engine):
@@ -61,13 +46,16 @@ class FiniteSum(Engine):
         """Evaluate the background; keep a copy of it if own values are to be put into it."""
         background, pinned = term.rows()
         total = _weighted_sum(pieces.output, background.X, background.weights)
-        X = frames.take_rows(background.X, np.arange(len(background))) if pinned else None
-        return RowSum(total, background.weights.copy(), X)
+        rows = frames.take_rows(background.X, np.arange(len(background))) if pinned else None
+        kept = storage.Kept(rows) if pinned else None
+        return RowSum(total, background.weights.copy(), kept)
 
     def merge(self, a: RowSum, b: RowSum) -> RowSum:
         """Put one batch behind the other."""
-        X = None if a.X is None else frames.concatenate([a.X, b.X])
-        return RowSum(a.total + b.total, np.concatenate([a.weights, b.weights]), X)
+        kept = None
+        if a.kept is not None and b.kept is not None:
+            kept = storage.Kept(frames.concatenate([a.kept.X, b.kept.X]))
+        return RowSum(a.total + b.total, np.concatenate([a.weights, b.weights]), kept)
 
     def mean(self, pieces: Pieces, state: RowSum) -> np.ndarray:
         """Return E f."""
@@ -75,7 +63,7 @@ class FiniteSum(Engine):
 
     def template(self, state: RowSum) -> Any:
         """Return the background."""
-        return state.X
+        return None if state.kept is None else state.kept.X
 
     def integrate(
         self, pieces: Any, state: Any, X: Any, codes: Any, own: Own, chosen: list[int], jobs: Jobs
@@ -105,7 +93,8 @@ def _progress(results: Iterable, total: int, words: str) -> Iterable:
 
 def _pinned_sum(f: Callable, state: RowSum, x: Any, columns: tuple[int, ...]) -> np.ndarray:
     """Return Σ_r w_r f(x_own, z_r), x one row."""
-    return _weighted_sum(f, state.X, state.weights, lambda Z: frames.pin(Z, x, columns))
+    assert state.kept is not None
+    return _weighted_sum(f, state.kept.X, state.weights, lambda Z: frames.pin(Z, x, columns))
 
 
 def _weighted_sum(

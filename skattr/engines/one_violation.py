@@ -31,7 +31,8 @@ class OneViolation(Engine):
     def prepare(self, pieces: Boxes, term: Measure, own: Own, jobs: Jobs) -> BoxSums:
         """Push all rows down all trees."""
         background, pinned = term.rows()
-        codes = background.codes(pieces.grid, jobs.n_jobs)
+        grid, codes = background.seen(pieces.grid, jobs.n_jobs)
+        pieces = pieces.on(grid)
         weights = background.weights
         own = own if pinned else ()
         sums = None
@@ -42,7 +43,7 @@ class OneViolation(Engine):
             )
             sums = add_trees(pieces, own, one_violation.walk, rows, jobs, sums)
         assert sums is not None
-        return BoxSums(*sums, float(weights.sum()))
+        return BoxSums(*sums, float(weights.sum()), grid.offset)
 
     def merge(self, a: BoxSums, b: BoxSums) -> BoxSums:
         """Add up."""

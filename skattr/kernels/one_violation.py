@@ -91,20 +91,26 @@ def _index(codes, offset, order, start, prefixes, missing):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _fill_side(
-    nodes, node, sets, offset, is_set, codes, order, start, prefixes, missing, side, level
-):
+def _fill_side(nodes, node, sets, offset, is_set, order, start, prefixes, missing, side, level):
     """Fill side with the rows that a split sends left."""
     k = nodes[node, COLUMN]
     split = nodes[node, SPLIT]
-    if is_set[k]:
-        for w in range(side.shape[1]):
-            word = ZERO
-            for b in range(min(64, codes.shape[1] - 64 * w)):
-                word |= np.uint64(sets[split + codes[k, 64 * w + b]]) << np.uint64(b)
-            side[level, w] = word
-        return
     base = offset[k]
+    if is_set[k]:
+        n_left = 0
+        for c in range(offset[k + 1] - base):
+            if sets[split + c]:
+                n_left += start[base + c] - (start[base + c - 1] if c > 0 else 0)
+        # the rows of the smaller side are written down, those of the other are what is left
+        fewer = np.uint8(1 if 2 * n_left <= order.shape[1] else 0)
+        rest = ZERO if fewer else ALL
+        for w in range(side.shape[1]):
+            side[level, w] = rest
+        for c in range(offset[k + 1] - base):
+            if sets[split + c] == fewer:
+                for i in range(start[base + c - 1] if c > 0 else 0, start[base + c]):
+                    side[level, order[k, i] >> 6] ^= ONE << np.uint64(order[k, i] & 63)
+        return
     end = start[base + split]
     nearest = min((end + STRIDE // 2) // STRIDE, prefixes.shape[1] - 1)
     for w in range(side.shape[1]):
@@ -155,7 +161,7 @@ def walk(table, trees, owners, rows, sums):
             if phase[level] == 1:
                 _fill_side(
                     nodes, node, sets, offset, is_set,
-                    codes, order, start, prefixes, missing, side, level,
+                    order, start, prefixes, missing, side, level,
                 )  # fmt: skip
                 go_left(
                     nodes, node, sets, offset, is_set,

@@ -31,11 +31,11 @@ class Background:
         """Return the values of column k."""
         return frames.column(self.X, k)
 
-    def codes(self, grid: Any, n_jobs: int | None = 1) -> np.ndarray:
-        """Return the codes of all rows, (d, n)."""
+    def seen(self, grid: Any, n_jobs: int | None = 1) -> tuple[Any, np.ndarray]:
+        """Return a grid that knows the cells of all rows, and their codes, (d, n)."""
         if self._encoded is None or self._encoded[0] is not grid:
-            self._encoded = (grid, grid.encode(self.X, n_jobs))
-        return self._encoded[1]
+            self._encoded = (grid, *grid.meet(self.X, n_jobs))
+        return self._encoded[1:]
 
 
 def as_background(X: Any, sample_weight: Any = None) -> Background:

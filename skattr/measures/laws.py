@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from skattr import frames
 from skattr.measures.background import Background
@@ -24,8 +25,8 @@ class Empirical:
 
     def coded(self, grid: Any) -> Counts:
         """Return the weight of each code."""
-        codes = self.background.codes(grid)[self.k]
-        n_codes = grid.cells[self.k].n_codes
+        grid, codes = self.background.seen(grid)
+        codes, n_codes = codes[self.k], grid.cells[self.k].n_codes
         return Counts(np.bincount(codes, weights=self.background.weights, minlength=n_codes))
 
 
@@ -65,15 +66,20 @@ class Interval:
                 f"column {self.name!r} has {has} in the background, so that nothing is uniform on "
                 f"its range; give domain={{{self.name!r}: (low, high)}}"
             )
-        cells = grid.cells[k]
-        masses = np.zeros(cells.n_codes)
+        n_codes = grid.cells[k].n_codes
         if self.low == self.high:
-            masses[cells.encode_values(np.array([self.low]), self.name)] = 1.0
-            return masses
+            codes = grid.encode_values(k, np.array([self.low]))
+            return np.bincount(codes, minlength=n_codes).astype(float)
+        partition = grid.partition(k)
+        if partition is None or not partition[0][0] <= self.low <= self.high <= partition[0][-1]:
+            raise ValueError(
+                f"column {self.name!r}: the fitted steps in front of the model do not turn ranges "
+                "of it into ranges, so that the uniform law on it is not known exactly"
+            )
+        ends, codes = partition
         low, high = self.low / 2, self.high / 2  # so that the range does not overflow
-        below = np.clip((cells.edges / 2 - low) / (high - low), 0.0, 1.0)
-        masses[1:] = np.diff(np.concatenate([[0.0], below, [1.0]]))
-        return masses
+        below = np.clip((ends / 2 - low) / (high - low), 0.0, 1.0)
+        return np.bincount(codes, weights=np.diff(below), minlength=n_codes)
 
     def merge(self, other: Interval) -> Interval:
         """Widen the interval to a batch's."""
@@ -97,11 +103,10 @@ class Levels:
         """Return the mass of each code."""
         if not self.levels:
             raise ValueError(f"column {self.name!r} has no level in the background")
-        cells = grid.cells[k]
         array = np.empty(len(self.levels), object)
         array[:] = self.levels
-        codes = cells.encode_values(array, self.name)
-        return np.bincount(codes, minlength=cells.n_codes) / len(self.levels)
+        codes = grid.encode_values(k, pd.Series(array).infer_objects())
+        return np.bincount(codes, minlength=grid.cells[k].n_codes) / len(self.levels)
 
     def merge(self, other: Levels) -> Levels:
         """Join a batch's levels."""

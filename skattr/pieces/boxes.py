@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from skattr import frames
 from skattr.kernels.boxes import COLUMN, LEFT, MISSING, RIGHT, SPLIT, Table
 from skattr.kernels.group_values import add_group
-from skattr.pieces.base import Pieces, Unreadable
-from skattr.pieces.cells import Cells, Front, Grid
+from skattr.pieces.base import Pieces
+from skattr.pieces.cells import Cells, Front, Grid, Input, Route
+from skattr.pieces.grids import build
 from skattr.pieces.outputs import Output
+from skattr.pieces.pipeline import Preprocessing
+from skattr.pieces.steps import LEVELS, RAW
 
 
 @dataclass(eq=False)
@@ -37,7 +42,8 @@ class Trees:
     members: np.ndarray | None = None  # (n_nodes,) row of `sets`, or -1
     sets: np.ndarray | None = None  # (n_sets, n_levels) whether a level goes left
     known: dict = field(default_factory=dict)  # input of levels -> which of them the model knows
-    levels: dict = field(default_factory=dict)  # input of levels -> their raw values
+    levels: dict = field(default_factory=dict)  # input of levels -> their values
+    steps: tuple = ()  # fitted steps in front of the front, the outermost first
 
     def nodes_of_inputs(self) -> dict[int, np.ndarray]:
         """Return for each input that is asked for the nodes that ask."""
@@ -52,9 +58,9 @@ class Trees:
         """Return factor · f."""
         return replace(self, values=self.values * factor, constant=self.constant * factor)
 
-    def behind(self, front: Front) -> Trees:
-        """Return the same trees behind another front with the same inputs."""
-        return replace(self, front=front)
+    def behind(self, *steps: Any) -> Trees:
+        """Return the same trees behind more steps."""
+        return replace(self, steps=(*steps, *self.steps))
 
     def at_outputs(self, places: Any, k: int) -> Trees:
         """Return trees whose outputs stand at some places among k."""
@@ -73,13 +79,25 @@ class Boxes(Pieces):
     accuracy; a single leaf that is huge costs eps times its value.
     """
 
-    def __init__(self, parts: list[Trees], output: Output, n_columns: int) -> None:
+    def __init__(self, parts: list[Trees], output: Output, row: Any) -> None:
         super().__init__(output)
-        parts = [_select(part, output.columns) for part in parts]
-        asked = [part.nodes_of_inputs() for part in parts]
-        self.grid, splits = _grid(parts, asked, n_columns)
-        self.constant = np.sum([part.constant for part in parts], axis=0)
-        self.table = _table(parts, asked, splits, self.grid, self.constant)
+        self.parts = [_select(part, output.columns) for part in parts]
+        self.asked = [part.nodes_of_inputs() for part in self.parts]
+        self.grid, self.sources = _grid(self.parts, self.asked, row)
+        self._compile()
+
+    def on(self, grid: Grid) -> Boxes:
+        """Return the boxes on a grid that knows more cells in open columns (`Grid.meet`)."""
+        if not grid.open_columns:
+            return self
+        boxes = copy(self)
+        boxes.grid = grid
+        boxes._compile()
+        return boxes
+
+    def _compile(self) -> None:
+        self.constant = np.sum([part.constant for part in self.parts], axis=0)
+        self.table = _table(self.parts, self.asked, self.sources, self.grid, self.constant)
 
     def evaluate(self, codes: np.ndarray) -> np.ndarray:
         """Return f at the cells of codes (d, n), (n, k)."""
@@ -88,6 +106,21 @@ class Boxes(Pieces):
         once, nothing = np.ones(self.n_boxes), np.zeros(self.n_boxes)
         add_group(self.table, everywhere, once, nothing, codes, result)
         return result
+
+    def refuted(self, rows: Any) -> str | None:
+        """Compare what was read with what the model and its steps say of some rows."""
+        for route in self.grid.routes:
+            mixed = None if route.steps is None else route.steps.mixes(rows)
+            if mixed is not None:
+                return f"column {mixed!r} moves what the steps make of other columns"
+        grid, codes = self.grid.meet(rows)
+        rounding = 1e-8 + 1e-12 * np.abs(self.table.values).max()
+        if np.allclose(self.on(grid).evaluate(codes), self.predict(rows), 1e-5, rounding):
+            return None
+        return (
+            f"the trees of {type(self.output.estimator).__name__} do not add up to what its "
+            f"{self.output.method} returns"
+        )
 
     @property
     def n_boxes(self) -> int:
@@ -106,87 +139,70 @@ def _select(part: Trees, columns: list[int] | None) -> Trees:
     return replace(part, values=part.values[:, columns], constant=part.constant[columns])
 
 
-def _distinct(fronts: list[Front]) -> list[Front]:
-    return list({id(front): front for front in fronts}.values())
-
-
-def _grid(parts: list[Trees], asked: list[dict], n_columns: int) -> tuple[Grid, dict]:
+def _grid(parts: list[Trees], asked: list[dict], row: Any) -> tuple[Grid, list[dict]]:
     """Join what all parts tell apart in each raw column.
 
-    Returns also, for each part and ordered input, the last codes that go left at its nodes.
+    Returns also, for each part, the Input behind each of its inputs that is asked for.
     """
-    fronts = _distinct([part.front for part in parts])
-    position = {id(front): i for i, front in enumerate(fronts)}
-    sources: list[list] = [[] for _ in range(n_columns)]
-    levels: list[dict] = [{} for _ in range(n_columns)]
-    edges: list[dict] = [{} for _ in range(n_columns)]
-    for i, front in enumerate(fronts):
-        for c, k in enumerate(front.columns):
-            sources[k].append((i, c))
-    for p, (part, nodes) in enumerate(zip(parts, asked, strict=True)):
-        for c, found in part.levels.items():
-            levels[part.front.columns[c]][position[id(part.front)], c] = found
-        for c, at in nodes.items():
-            if c not in part.levels:
-                edges[part.front.columns[c]][p, c] = part.edge[at]
-    cells: list[Cells] = []
-    splits: dict[tuple[int, int], np.ndarray] = {}
-    for k in range(n_columns):
-        every = np.concatenate([np.empty(0), *edges[k].values()])
-        distinct, place = np.unique(every, return_inverse=True)
-        # +inf asks for missing or not: it is no edge, and all codes but 0 go left; -inf is one
-        below = distinct[distinct < np.inf]
-        cells.append(_cells(fronts, sources[k], levels[k], below, k))
-        ends = np.cumsum([len(at) for at in edges[k].values()])[:-1]
-        splits.update(zip(edges[k], np.split(place + 1, ends), strict=False))
-    return Grid(fronts, cells), splits
-
-
-def _cells(fronts: list, sources: list, levels: dict, edges: np.ndarray, k: int) -> Cells:
-    cells = Cells(
-        takes_missing=all(fronts[i].takes_missing for i, _ in sources),
-        takes_infinite=all(fronts[i].takes_infinite for i, _ in sources),
-    )
-    if not levels:
-        # the widest input has every digit that an edge may ask for
-        cells.sources = sorted(sources, key=lambda source: -fronts[source[0]].dtype.itemsize)
-        cells.edges = edges
-        if cells.sources:
-            cells.dtype = fronts[cells.sources[0][0]].dtype
-        return cells
-    if len(levels) < len(sources):
-        raise Unreadable(
-            f"column {k} holds categories for one part of the model and numbers for another"
-        )
-    cells.levels = list(dict.fromkeys(level for found in levels.values() for level in found))
-    code_of = {level: code for code, level in enumerate(cells.levels, start=1)}
-    cells.sources = list(levels)
-    cells.maps = [np.array([code_of[v] for v in levels[s]], np.int32) for s in cells.sources]
-    return cells
+    chains: dict = {}
+    ways: dict = {}
+    for part in parts:
+        key = tuple(map(id, part.steps))
+        if key not in chains:
+            chains[key] = Preprocessing(part.steps, row) if part.steps else None
+        ways.setdefault((key, id(part.front)), Route(chains[key], part.front))
+    routes = list(ways.values())
+    columns: list[dict] = [{} for _ in frames.labels(row)]
+    levels: dict[int, list] = {}
+    sources: list[dict] = []
+    for part, nodes in zip(parts, asked, strict=True):
+        chain = tuple(map(id, part.steps))
+        i = list(ways).index((chain, id(part.front)))
+        found = {}
+        for c in [*nodes, *(c for c in part.levels if c not in nodes)]:
+            track = routes[i].track(c)
+            is_levels = c in part.levels
+            if is_levels:
+                track = track.told_apart(LEVELS, part.levels[c]) if part.steps else track
+            # inputs that are one number but for a cast are one input
+            same = ("raw",) if track.kind == RAW else (chain, int(part.front.columns[c]))
+            key = (i, c) if is_levels else same
+            source = columns[track.column].setdefault(key, Input(i, c, track))
+            if is_levels:
+                source.n_levels = len(part.levels[c])
+                levels[id(source)] = part.levels[c]
+            else:
+                edges = part.edge[nodes[c]]
+                # +inf asks for missing or not: it is no edge, and all ranks but 0 go left
+                source.edges = np.union1d(source.edges, edges[edges < np.inf])
+                if routes[i].front.dtype.itemsize > routes[source.route].front.dtype.itemsize:
+                    source.route, source.place = i, c  # it has every digit that is asked for
+            found[c] = source
+        sources.append(found)
+    return build(routes, [list(inputs.values()) for inputs in columns], levels, row), sources
 
 
 def _table(
-    parts: list[Trees], asked: list[dict], splits: dict, grid: Grid, constant: np.ndarray
+    parts: list[Trees], asked: list[dict], sources: list[dict], grid: Grid, constant: np.ndarray
 ) -> Table:
     """Translate all parts to codes; moves the median leaf of each tree into the constant."""
     sets: dict[bytes, int] = {}  # each distinct set, and where it starts
     tables, roots, values = [], [], []
     n_nodes = n_boxes = 0
-    for p, (part, nodes_of) in enumerate(zip(parts, asked, strict=True)):
+    for part, nodes_of, inputs in zip(parts, asked, sources, strict=True):
         nodes = np.empty((len(part.column), 5), np.int32)
         leaf = part.column < 0
-        nodes[:, COLUMN] = np.where(leaf, -1, part.front.columns[part.column])
+        nodes[:, COLUMN] = -1
         nodes[:, LEFT] = part.left + n_nodes
         nodes[leaf, LEFT] = n_boxes + np.arange(len(part.values))
         nodes[:, RIGHT] = part.right + n_nodes
         nodes[:, SPLIT] = 0
         nodes[:, MISSING] = part.missing_left
         for c, at in nodes_of.items():
-            cells = grid.cells[part.front.columns[c]]
-            if cells.ordered:
-                nodes[at, SPLIT] = splits[p, c]
-            else:
-                nodes[at, SPLIT] = [_place(_set_of(part, node, c, cells), sets) for node in at]
+            k = inputs[c].track.column
+            nodes[at, COLUMN] = k
+            split = _split_sets if inputs[c].n_levels else _split_edges
+            nodes[at, SPLIT], nodes[at, MISSING] = split(part, at, inputs[c], grid.cells[k], sets)
         tables.append(nodes)
         roots.append(np.stack([part.roots + n_nodes, part.outputs], axis=1))
         values.append(_centred(part, leaf, constant))
@@ -203,21 +219,43 @@ def _table(
     )
 
 
+def _split_edges(
+    part: Trees, at: np.ndarray, source: Input, cells: Cells, sets: dict
+) -> tuple[Any, Any]:
+    """Return the splits at edges of an input, and where code 0 goes."""
+    last = np.searchsorted(source.edges, part.edge[at]) + 1  # the last rank that goes left
+    last[part.edge[at] == np.inf] = len(source.edges) + 1
+    ranks = cells.signatures[:, cells.inputs.index(source)]
+    missing = part.missing_left[at].astype(bool)
+    code_0 = np.where(ranks[0] == 0, missing, ranks[0] <= last)
+    if cells.ordered:
+        return np.searchsorted(ranks[1:], last, side="right"), code_0
+    kinds, which = np.unique(2 * last + missing, return_inverse=True)
+    members = [np.where(ranks == 0, kind % 2, ranks <= kind // 2) for kind in kinds]
+    return np.array([_place(m.astype(np.uint8), sets) for m in members])[which], code_0
+
+
+def _split_sets(
+    part: Trees, at: np.ndarray, source: Input, cells: Cells, sets: dict
+) -> tuple[Any, Any]:
+    """Return the splits at sets of levels of an input, and where code 0 goes."""
+    assert part.members is not None and part.sets is not None
+    c = part.column[at[0]]
+    known = np.append(False, part.known[c])
+    ranks = cells.signatures[:, cells.inputs.index(source)]
+    places, code_0 = [], []
+    for node in at:
+        left = np.append(0, part.sets[part.members[node], : len(part.levels[c])])
+        goes = np.where(known, left, part.missing_left[node])[ranks].astype(np.uint8)
+        places.append(_place(goes, sets))
+        code_0.append(goes[0])
+    return np.array(places), np.array(code_0)
+
+
 def _place(members: np.ndarray, sets: dict[bytes, int]) -> int:
     """Return where a set starts among all sets, adding it if it is new."""
     last = next(reversed(sets), b"")
     return sets.setdefault(members.tobytes(), sets.get(last, 0) + len(last))
-
-
-def _set_of(part: Trees, node: int, c: int, cells: Cells) -> np.ndarray:
-    """Return the codes that go left at a split on levels, one byte each."""
-    assert part.members is not None and part.sets is not None
-    members = np.full(cells.n_codes, part.missing_left[node], np.uint8)
-    code_of = {level: code for code, level in enumerate(cells.levels or [], start=1)}
-    codes = np.array([code_of[level] for level in part.levels[c]], np.intp)
-    known = part.known[c]
-    members[codes[known]] = part.sets[part.members[node], : len(codes)][known]
-    return members
 
 
 def _centred(part: Trees, leaf: np.ndarray, constant: np.ndarray) -> np.ndarray:

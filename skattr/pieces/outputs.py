@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
-from sklearn.ensemble import HistGradientBoostingRegressor
-from sklearn.linear_model._base import LinearClassifierMixin
 
 from skattr import frames
 
@@ -20,7 +18,7 @@ class Output:
     """f: a method of the estimator, and the columns of its result that are explained."""
 
     estimator: Any
-    method: str  # "" for a plain callable
+    method: str  # "" for a plain callable, "margin" for what only a reader can ask for
     scale: str  # "raw", "proba" or "predict"
     columns: list[int] | None  # None: all
     names: list[str]
@@ -43,7 +41,12 @@ def _name(estimator: Any) -> str:
 
 
 def _call(estimator: Any, method: str, X: Any) -> np.ndarray:
-    result = (getattr(estimator, method) if method else estimator)(X)
+    if method == "margin":
+        from skattr.pieces.readers import margin
+
+        result = margin(estimator, X)
+    else:
+        result = (getattr(estimator, method) if method else estimator)(X)
     if isinstance(result, list) and all(np.ndim(part) == 2 for part in result):
         result = np.concatenate(result, axis=1)  # a classifier with several targets
     try:
@@ -61,16 +64,19 @@ def _call(estimator: Any, method: str, X: Any) -> np.ndarray:
     return values.reshape(len(values), -1)
 
 
-def resolve(estimator: Any, output: str, readable: tuple[str, ...], X: Any) -> Output:
+def resolve(
+    estimator: Any, output: str, readable: tuple[str, ...], has_margin: bool, X: Any
+) -> Output:
     """Choose the function to explain.
 
-    `readable` are the scales on which a reader finds pieces, best first; X is one row, to see how
-    many values there are where nothing else tells.
+    `readable` are the scales on which a reader finds pieces, best first; `has_margin` whether a
+    reader knows the answer before the link; X is one row, to see how many values there are where
+    nothing else tells.
     """
     if not isinstance(output, str) or output not in SCALES:
         raise ValueError(f"output={output!r} is not known; it is one of {list(SCALES)}")
     if hasattr(estimator, "__sklearn_tags__") and is_classifier(estimator):
-        return _classifier(estimator, output, readable, X)
+        return _classifier(estimator, output, readable, has_margin, X)
     if not hasattr(estimator, "predict"):
         method, scale = "", "predict"
         if output not in ("auto", "predict"):
@@ -81,7 +87,7 @@ def resolve(estimator: Any, output: str, readable: tuple[str, ...], X: Any) -> O
         )
     else:
         scale = (*readable, "predict")[0] if output == "auto" else output
-        method = _raw_method(estimator) if scale == "raw" else "predict"
+        method = _raw_method(estimator, has_margin, "predict") if scale == "raw" else "predict"
     k = getattr(estimator, "n_outputs_", None) or _width(estimator, method, X, readable)
     names = ["prediction"] if k == 1 else [f"y{i}" for i in range(k)]
     return Output(estimator, method, scale, None, names)
@@ -97,25 +103,26 @@ def _width(estimator: Any, method: str, X: Any, readable: tuple[str, ...]) -> in
         raise ValueError(f"the model refuses X: {error}{frames.unusual(X)}") from error
 
 
-def _raw_method(estimator: Any) -> str:
-    """Return the method in front of the link of a regressor; `predict` where there is no link."""
-    if isinstance(estimator, HistGradientBoostingRegressor):
-        return "_raw_predict"
-    return "decision_function" if hasattr(estimator, "decision_function") else "predict"
+def _raw_method(estimator: Any, has_margin: bool, other: str) -> str:
+    """Return the method in front of the link."""
+    if hasattr(estimator, "decision_function"):
+        return "decision_function"
+    return "margin" if has_margin else other
 
 
-def _classifier(estimator: Any, output: str, readable: tuple[str, ...], X: Any) -> Output:
+def _classifier(
+    estimator: Any, output: str, readable: tuple[str, ...], has_margin: bool, X: Any
+) -> Output:
     if output == "predict":
         raise ValueError(
             "output='predict' is refused for a classifier: labels are no numbers to integrate; "
             "use 'proba' or 'raw'"
         )
-    methods = {"proba": "predict_proba", "raw": "decision_function"}
-    there = [scale for scale, method in methods.items() if hasattr(estimator, method)]
+    raw = _raw_method(estimator, has_margin, "decision_function")
+    methods = {"proba": "predict_proba", "raw": raw}
+    there = [s for s, method in methods.items() if method == "margin" or hasattr(estimator, method)]
     if output == "auto":
         choices = [scale for scale in readable if scale in there] or there
-        if isinstance(estimator, LinearClassifierMixin) and "raw" in there:
-            choices = ["raw"]  # the scale on which it is linear
         if not choices:
             raise ValueError(
                 f"{_name(estimator)} has neither predict_proba nor decision_function to explain"

@@ -14,17 +14,17 @@ from skattr.pieces.outputs import Output, resolve
 def choose_output(estimator: Any, output: str, X: Any) -> Output:
     """Choose what to explain; X is one row."""
     model = unwrap(estimator)
-    return resolve(model, output, readers.scales(model), X)
+    return resolve(model, output, readers.scales(model), readers.has_margin(model), X)
 
 
-def as_pieces(output: Output, n_columns: int, refuted: str | None = None) -> Pieces:
-    """Read the estimator behind an output.
+def as_pieces(output: Output, row: Any, refuted: str | None = None) -> Pieces:
+    """Read the estimator behind an output; `row` is one row of X.
 
     What no reader knows, or what was found to be read wrongly, is a black box.
     """
     if refuted is not None:
         return BlackBox(output, refuted)
     try:
-        return Boxes(readers.read(output.estimator, output.scale), output, n_columns)
+        return Boxes(readers.read(output.estimator, output.scale), output, row)
     except Unreadable as reason:
         return BlackBox(output, str(reason))

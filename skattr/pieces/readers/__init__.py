@@ -1,19 +1,31 @@
 """Library models → pieces, one library a file; READERS is the whole table.
 
 A reader has `scales(estimator)`: the outputs on which the estimator is a sum of its pieces, best
-first, empty if it is none of its own; and `read(estimator, scale)`, which returns a list of Trees
-or raises Unreadable with the reason.
+first, empty if it is none of its own; and `read(estimator, scale)`, which returns a list of parts
+(Trees, Linear) or raises Unreadable with the reason. A library whose answer before the link has no
+method of scikit-learn's has `has_margin(estimator)` and `margin(estimator, X)` too.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from skattr.pieces.base import Unreadable
-from skattr.pieces.boxes import Trees
-from skattr.pieces.readers import ensembles, hist_gradient_boosting, sklearn_trees
+import numpy as np
 
-READERS = (sklearn_trees, hist_gradient_boosting, ensembles)
+from skattr.pieces.base import Unreadable
+from skattr.pieces.readers import (
+    ensembles,
+    hist_gradient_boosting,
+    pipelines,
+    sklearn_trees,
+)
+
+READERS: tuple[Any, ...] = (
+    sklearn_trees,
+    hist_gradient_boosting,
+    pipelines,
+    ensembles,
+)
 
 
 def scales(estimator: Any) -> tuple[str, ...]:
@@ -21,15 +33,30 @@ def scales(estimator: Any) -> tuple[str, ...]:
     return next((found for reader in READERS if (found := reader.scales(estimator))), ())
 
 
-def read(estimator: Any, scale: str) -> list[Trees]:
-    """Read an estimator as trees."""
+def read(estimator: Any, scale: str) -> list:
+    """Read an estimator as parts whose sum it is."""
     for reader in READERS:
         found = reader.scales(estimator)
         if scale in found:
             return reader.read(estimator, scale)
         if found:
             raise Unreadable(
-                f"{type(estimator).__name__} is a sum of boxes on the scale "
+                f"{type(estimator).__name__} is a sum of pieces on the scale "
                 f"{' or '.join(map(repr, found))}, not on {scale!r}"
             )
     raise Unreadable(f"there is no reader for {type(estimator).__name__}")
+
+
+def has_margin(estimator: Any) -> bool:
+    """Tell whether a reader knows the estimator's answer before its link."""
+    return _margin_reader(estimator) is not None
+
+
+def margin(estimator: Any, X: Any) -> np.ndarray:
+    """Return the estimator's answer before its link."""
+    return _margin_reader(estimator).margin(estimator, X)
+
+
+def _margin_reader(estimator: Any) -> Any:
+    with_margin = (reader for reader in READERS if hasattr(reader, "has_margin"))
+    return next((reader for reader in with_margin if reader.has_margin(estimator)), None)

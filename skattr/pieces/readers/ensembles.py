@@ -12,12 +12,11 @@ from sklearn.ensemble import (
     VotingClassifier,
     VotingRegressor,
 )
-from sklearn.utils.validation import validate_data
 
 from skattr.pieces import readers
 from skattr.pieces.base import Unreadable, unwrap
 from skattr.pieces.boxes import Trees
-from skattr.pieces.cells import Front
+from skattr.pieces.steps import Subset
 
 BAGGING = (BaggingClassifier, BaggingRegressor)
 VOTING = (VotingClassifier, VotingRegressor)
@@ -52,40 +51,22 @@ def read(estimator: Any, scale: str) -> list[Trees]:
     ]
 
 
-class SubsetFront:
-    """The columns that Bagging hands to one of its members, and the member's own front."""
-
-    def __init__(self, bagging: Any, features: np.ndarray, front: Front) -> None:
-        self.bagging = bagging
-        self.features = features
-        self.front = front
-        self.columns = features[front.columns]
-        self.takes_missing = front.takes_missing
-        self.takes_infinite = front.takes_infinite
-        self.dtype = front.dtype
-
-    def inputs(self, X: Any) -> np.ndarray:
-        """Return X as the member sees it."""
-        X = validate_data(self.bagging, X, dtype=None, ensure_all_finite=False, reset=False)
-        return self.front.inputs(X[:, self.features])
-
-
 def _bagging(estimator: Any, scale: str) -> list[Trees]:
     parts = []
     shared: dict = {}
     n_members = len(estimator.estimators_)
     for member, chosen in zip(estimator.estimators_, estimator.estimators_features_, strict=True):
         features = np.asarray(chosen)
+        step = shared.setdefault(features.tobytes(), Subset(estimator, features))
         for part in readers.read(unwrap(member), scale):
             if is_classifier(estimator) and len(member.classes_) < len(estimator.classes_):
                 if scale != "proba":
                     raise Unreadable("a member of the bag has not seen all classes")
                 part = part.at_outputs(member.classes_.astype(int), len(estimator.classes_))
             # members that see the same columns in the same way share one front; what an encoder or
-            # another bag does in between is its own
-            own = part.levels or isinstance(part.front, SubsetFront)
+            # another step does in between is its own
+            own = part.levels or part.steps
             way = id(part.front) if own else (type(part.front), part.front.takes_missing)
-            key = (features.tobytes(), way)
-            front = shared.setdefault(key, SubsetFront(estimator, features, part.front))
-            parts.append(part.behind(front).scaled(1 / n_members))
+            part.front = shared.setdefault((features.tobytes(), way), part.front)
+            parts.append(part.behind(step).scaled(1 / n_members))
     return parts

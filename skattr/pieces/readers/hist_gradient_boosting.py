@@ -28,12 +28,23 @@ def scales(estimator: Any) -> tuple[str, ...]:
     return ()
 
 
+def has_margin(estimator: Any) -> bool:
+    """Tell whether the estimator's margin has no public method: that of a regressor."""
+    return isinstance(estimator, HistGradientBoostingRegressor)
+
+
+def margin(estimator: Any, X: Any) -> np.ndarray:
+    """Return the raw prediction."""
+    return estimator._raw_predict(X)
+
+
 class HistFront:
     """The estimator's own preprocessing."""
 
     takes_missing = True
     takes_infinite = True
     dtype = np.dtype(np.float64)
+    absent = 0.0
 
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
@@ -42,6 +53,7 @@ class HistFront:
             self.columns = np.arange(estimator.n_features_in_)
         else:
             self.columns = np.argsort(~np.asarray(categorical), kind="stable")
+        self.changes = np.zeros(len(self.columns), bool)
 
     def inputs(self, X: Any) -> np.ndarray:
         """Return X as the trees see it."""

@@ -58,10 +58,12 @@ class TreeFront:
 
     takes_infinite = False
     dtype = np.dtype(np.float32)
+    absent = 0.0
 
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
         self.columns = np.arange(estimator.n_features_in_)
+        self.changes = np.zeros(len(self.columns), bool)
         tree = estimator if isinstance(estimator, BaseDecisionTree) else estimator.estimators_[0]
         self.takes_missing = not isinstance(estimator, BOOSTING) and bool(
             tree.__sklearn_tags__().input_tags.allow_nan

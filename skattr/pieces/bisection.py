@@ -1,0 +1,85 @@
+"""Where a function of one number jumps: bisection over floating-point numbers, exact to the last bit.
+
+`rank` maps an array of numbers to integers, 0 where there is no number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+Rank = Callable[[np.ndarray], np.ndarray]
+PROBES = 257  # places at which a function that nobody proved monotone is looked at
+LIMITS = (np.finfo(np.float64).max, 1e100, 1e30, 1e15, 1e9, 1e6)
+
+
+def jumps(rank: Rank, low: float, high: float) -> np.ndarray:
+    """Return the largest numbers below each jump of a monotone function on [low, high]."""
+    ends = rank(np.array([low, high]))
+    bounds = np.arange(min(ends), max(ends))  # a jump from <= bound to > bound, or back
+    below = np.full(len(bounds), _key(np.array([low]))[0])
+    above = np.full(len(bounds), _key(np.array([high]))[0])
+    rising = ends[0] <= ends[1]
+    while len(bounds) and (above - below > 1).any():
+        middle = below // 2 + above // 2 + (below % 2 + above % 2) // 2
+        left = (rank(_unkey(middle)) <= bounds) == rising
+        below = np.where(left, middle, below)
+        above = np.where(left, above, middle)
+    return np.unique(_unkey(below))
+
+
+def _key(values: np.ndarray) -> np.ndarray:
+    """Number the floats in their order."""
+    bits = (values + 0.0).view(np.int64)
+    return np.where(bits < 0, -(bits & np.iinfo(np.int64).max), bits)
+
+
+def _unkey(keys: np.ndarray) -> np.ndarray:
+    """Return the floats with these numbers."""
+    bits = np.where(keys < 0, -keys | np.iinfo(np.int64).min, keys)
+    return bits.view(np.float64)
+
+
+def between(ends: np.ndarray) -> np.ndarray:
+    """Return a point of each of the intervals between ends, which are closed on the right."""
+    if len(ends) == 2:
+        low, high = np.clip(ends, -1.0, 1.0)
+        return np.array([(low + high) / 2])
+    return np.append(ends[1:-1], np.nextafter(ends[-2], np.inf))
+
+
+def monotone_ends(rank: Rank, start: float) -> np.ndarray:
+    """Return the ends of the intervals on which a function is constant.
+
+    It is taken to be monotone if nothing that is looked at says otherwise (else ValueError). Where
+    it gives no number, as the logarithm of what is negative, there is no interval; `start` is a
+    place where it gives one.
+    """
+    limit = next(limit for limit in LIMITS if _is_taken(rank, limit))
+    low, high = -limit, limit
+    if not rank(np.array([start]))[0]:
+        raise ValueError("there is no number to start from")
+    valid = rank(np.array([low, high])) > 0
+    if not valid[0]:
+        low = np.nextafter(jumps(lambda v: np.minimum(rank(v), 1), low, start)[0], np.inf)
+    if not valid[1]:
+        high = jumps(lambda v: np.minimum(rank(v), 1), start, high)[0]
+    cuts = jumps(rank, low, high)
+    spread = np.concatenate([np.linspace(-1, 1, PROBES) * size for size in (1, 1e3, 1e6)])
+    inner = np.linspace(cuts[0], cuts[-1], PROBES) if len(cuts) else np.empty(0)
+    places = np.sort(np.concatenate([spread, inner, cuts, np.nextafter(cuts, np.inf)]))
+    seen = rank(places[(places >= low) & (places <= high)])
+    steps = np.diff(seen)
+    if not seen.all() or ((steps < 0).any() and (steps > 0).any()):
+        raise ValueError("the function is not monotone")
+    first = -np.inf if valid[0] else np.nextafter(low, -np.inf)
+    return np.r_[first, cuts, np.inf if valid[1] else high]
+
+
+def _is_taken(rank: Rank, limit: float) -> bool:
+    try:
+        rank(np.array([-limit, limit]))
+    except (TypeError, ValueError):
+        return False
+    return True

@@ -1,0 +1,222 @@
+"""From what a model asks for to the cells of each raw column.
+
+Cells are enumerated from the model's edges and from the fitted steps, never from data:
+
+- a number that reaches the model as it is: between its edges;
+- levels: every level that an encoder knows, one that none knows, and missing, sent through the
+  steps;
+- one input: all its ranks, whatever the steps do;
+- several inputs that are monotone or jump at known cuts: between all places on the raw scale where
+  one of them changes rank, found by bisection;
+- else the column is open.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from skattr import frames
+from skattr.pieces.bisection import LIMITS, between, jumps
+from skattr.pieces.cells import NEAR, Cells, Grid, Input, Route
+from skattr.pieces.steps import CUTS, LEVELS, MISSING, MONOTONE, NUMBER, RAW
+from skattr.storage import Kept
+
+OTHER = "any other"
+
+
+def build(routes: list[Route], asked: list[list[Input]], levels: dict, row: Any) -> Grid:
+    """Return the grid of a model.
+
+    `asked` are the inputs from each raw column, `levels` the raw levels of those (by identity) that
+    are found in sets, `row` is one row of X.
+    """
+    cells = [Cells(inputs, np.zeros((1, len(inputs)), np.int32), open=True) for inputs in asked]
+    grid = Grid(routes, cells, Kept(row))
+    todo: dict[int, list] = {}  # columns of levels
+    for k, inputs in enumerate(asked):
+        kinds = [source.track.kind for source in inputs]
+        numbers = [kind for kind in kinds if kind != MISSING]
+        model_levels = [source for source in inputs if source.n_levels]
+        if not inputs:
+            cells[k] = _ignored(grid, k)
+        elif len(model_levels) == len(inputs) and all(kind == RAW for kind in kinds):
+            cells[k] = _model_levels(inputs, levels)
+        elif kinds == [RAW]:
+            cells[k] = _numbers(routes, inputs[0])
+        elif all(kind in (LEVELS, MISSING) for kind in kinds):
+            known = [v for source in inputs for v in (*source.track.known, *source.track.replaced)]
+            todo[k] = list(dict.fromkeys(v for v in known if not frames.is_missing(v)))
+        elif len(inputs) == 1 and not model_levels:
+            ranks = np.arange(len(inputs[0].edges) + 2, dtype=np.int32)[:, None]
+            cells[k] = Cells(inputs, ranks)
+        elif len(numbers) == 1 and numbers[0] in (*NEAR, MONOTONE, NUMBER):
+            cells[k] = _with_indicators(grid, k)
+        elif set(kinds) <= {*NEAR, MONOTONE, CUTS, MISSING} and not model_levels:
+            cells[k] = _between_cuts(grid, k)
+    _enumerate_levels(grid, todo)
+    return Grid(routes, cells, grid.row)
+
+
+def _ignored(grid: Grid, k: int) -> Cells:
+    """Return the one cell of a column that the model never asks for, though it may refuse values."""
+    fronts = [route.front for route in grid.routes if route.steps is None]
+    number = frames.is_number(grid.row.X, k)
+    return Cells(
+        [],
+        np.zeros((2, 0), np.int32),
+        edges=np.empty(0) if number else None,
+        takes_missing=all(front.takes_missing for front in fronts),
+        takes_infinite=all(front.takes_infinite for front in fronts),
+        partition=(np.array([-np.inf, np.inf]), np.ones(1, np.int64)),
+    )
+
+
+def _numbers(routes: list[Route], source: Input) -> Cells:
+    """Return the cells of a number that reaches the model as it is."""
+    front = routes[source.route].front
+    edges = source.edges
+    return Cells(
+        [source],
+        np.arange(len(edges) + 2, dtype=np.int32)[:, None],
+        edges=edges,
+        takes_missing=front.takes_missing,
+        takes_infinite=front.takes_infinite,
+        dtype=front.dtype,
+        partition=(np.r_[-np.inf, edges, np.inf], np.arange(1, len(edges) + 2)),
+    )
+
+
+def _model_levels(inputs: list[Input], levels: dict) -> Cells:
+    """Return the cells of a column whose levels the model itself numbers; others are missing."""
+    every = list(dict.fromkeys(v for source in inputs for v in levels[id(source)]))
+    ranks = np.zeros((len(every) + 1, len(inputs)), np.int32)
+    for s, source in enumerate(inputs):
+        number = {level: i + 1 for i, level in enumerate(levels[id(source)])}
+        ranks[1:, s] = [number.get(level, 0) for level in every]
+    labels = [(level, code) for code, level in enumerate(every, start=1)]
+    return Cells(inputs, ranks, labels=[*labels, ("missing", 0), (OTHER, 0)])
+
+
+# -- levels, sent through the fitted steps -------------------------------------------------------
+
+
+def _enumerate_levels(grid: Grid, todo: dict[int, list]) -> None:
+    """Send all levels of all columns through the steps, and give each signature a code."""
+    found: dict[int, list] = {k: [] for k in todo}
+    for k, rows in _probe(grid, {k: v for k, v in todo.items() if v}).items():
+        found[k] += zip(todo[k], rows, strict=True)
+    asked: list[tuple[str, dict]] = [
+        ("missing", {k: [None] for k in todo}),
+        ("missing", {k: [np.nan] for k in todo if _column_dtype(grid, k) == object}),
+        (OTHER, {k: [_unknown(grid, k, v)] for k, v in todo.items() if _unknown(grid, k, v)}),
+    ]
+    for label, values in asked:
+        for k, rows in _probe_if_taken(grid, values).items():
+            found[k].append((label, rows[0]))
+    for k, pairs in found.items():
+        grid.cells[k] = _coded(grid.cells[k].inputs, pairs)
+
+
+def _coded(inputs: list[Input], found: list) -> Cells:
+    """Number the signatures of labels; that of missing is 0, the others are sorted."""
+    rows = {label: row for label, row in found if label == "missing"}
+    missing = rows.get("missing", np.full(len(inputs), -1, np.int32))
+    others = [row for _, row in found if not np.array_equal(row, missing)]
+    signatures = np.array([missing], np.int32)
+    if others:
+        signatures = np.concatenate([signatures, np.unique(others, axis=0)]).astype(np.int32)
+    code_of = {row.tobytes(): code for code, row in enumerate(signatures)}
+    labels: dict = {}
+    for label, row in found:
+        labels[label] = code_of[np.asarray(row, np.int32).tobytes()]
+    return Cells(inputs, signatures, labels=list(labels.items()))
+
+
+def _column_dtype(grid: Grid, k: int) -> Any:
+    return getattr(frames.column(grid.row.X, k), "dtype", None)
+
+
+def _unknown(grid: Grid, k: int, levels: list) -> Any:
+    """Return a value that is none of the levels, or None if there can be no other."""
+    if set(map(type, levels)) == {bool}:
+        return None
+    if levels and all(isinstance(v, int | float) for v in levels):
+        return float(np.ceil(max(levels))) + 1.0
+    name = OTHER
+    while name in levels:
+        name += "."
+    return name
+
+
+def _probe(grid: Grid, values: dict[int, list]) -> dict[int, np.ndarray]:
+    """Send values of several columns through the steps at once; return their signatures."""
+    if not values:
+        return {}
+    n = max(map(len, values.values()))
+    columns = {k: _repeated(v, n) for k, v in values.items()}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of unknown categories, which are what is asked for
+        rows = frames.with_columns(grid.row.X, columns)
+        inputs = [route.inputs(rows) for route in grid.routes]
+    return {k: grid.ranks(k, inputs)[: len(v)] for k, v in values.items()}
+
+
+def _probe_if_taken(grid: Grid, values: dict[int, list]) -> dict[int, np.ndarray]:
+    """Do the same with values that the steps may refuse."""
+    try:
+        return _probe(grid, values)
+    except (TypeError, ValueError):
+        if len(values) == 1:
+            return {}
+    return {k: r for one, v in values.items() for k, r in _probe_if_taken(grid, {one: v}).items()}
+
+
+def _repeated(values: list, n: int) -> pd.Series:
+    array = np.empty(n, object)
+    array[:] = [values[i % len(values)] for i in range(n)]
+    return pd.Series(array) if None in values else pd.Series(array).infer_objects()
+
+
+# -- numbers, ranked behind the fitted steps -----------------------------------------------------
+
+
+def _with_indicators(grid: Grid, k: int) -> Cells:
+    """Return the cells of one number and of indicators that tell only whether it is missing."""
+    inputs = grid.cells[k].inputs
+    main = next(s for s, source in enumerate(inputs) if source.track.kind != MISSING)
+    present = _probe(grid, {k: [grid.present(k)]})[k][0]
+    signatures = np.tile(present, (len(inputs[main].edges) + 2, 1))
+    signatures[:, main] = np.arange(len(signatures))
+    missing = _probe_if_taken(grid, {k: [None]})
+    signatures[0] = missing[k][0] if missing else -1
+    return Cells(inputs, signatures)
+
+
+def _between_cuts(grid: Grid, k: int) -> Cells:
+    """Return the cells of several inputs that are monotone or jump at known cuts."""
+    inputs = grid.cells[k].inputs
+    found = [np.empty(0)]
+    for s, source in enumerate(inputs):
+        if source.track.kind in NEAR:
+            found.append(source.edges)
+        elif source.track.kind == CUTS:
+            found.append(np.array(source.track.known, float))
+        elif source.track.kind == MONOTONE:
+            found.append(jumps(grid.ranker(k, s), -LIMITS[1], LIMITS[1]))
+    cuts = np.unique(np.concatenate(found))
+    ends = np.r_[-np.inf, cuts[np.isfinite(cuts)], np.inf]
+    signatures = _probe(grid, {k: between(ends).tolist()})[k]
+    missing = _probe_if_taken(grid, {k: [None]})
+    first = missing[k] if missing else np.full((1, len(inputs)), -1)
+    rows, codes = [first[0]], []
+    place = {first[0].tobytes(): 0}
+    for row in signatures:
+        if row.tobytes() not in place:
+            place[row.tobytes()] = len(rows)
+            rows.append(row)
+        codes.append(place[row.tobytes()])
+    return Cells(inputs, np.array(rows, np.int32), partition=(ends, np.array(codes)))

@@ -1,0 +1,98 @@
+"""A preprocessing that works column by column, pushed through to raw columns.
+
+The fitted steps are never inverted: values of raw columns go through them, and what comes out is
+ranked among the model's own edges. `tracks` says which raw column each output comes from (steps.py).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+from sklearn.compose import ColumnTransformer
+from sklearn.utils import _safe_indexing, check_array
+from sklearn.utils._set_output import _get_output_config
+
+from skattr import frames
+from skattr.pieces.base import Unreadable
+from skattr.pieces.steps import Track, trace
+
+CHUNK = 2**22  # numbers of a transformed table that are there at a time
+
+
+class Preprocessing:
+    """The fitted steps in front of a model; refuses steps that mix columns (Unreadable)."""
+
+    def __init__(self, steps: tuple, row: Any) -> None:
+        self.steps = steps
+        tracks = [Track(k) for k in range(len(frames.labels(row)))]
+        for step in steps:
+            tracks = trace(step, tracks, row)
+            row = step.transform(row)
+        if np.shape(row)[1] != len(tracks):
+            raise Unreadable(
+                f"the steps give {np.shape(row)[1]} columns where {len(tracks)} are understood"
+            )
+        self.tracks = tracks
+
+    def transform(self, X: Any, wanted: set | None = None) -> Any:
+        """Return what the model sees of X.
+
+        With `wanted`, only the outputs of these raw columns are right: the parts of a
+        ColumnTransformer that do not touch them are not run.
+        """
+        first, *others = self.steps
+        if wanted is not None and isinstance(first, ColumnTransformer):
+            X = _parts(first, X, wanted)
+        else:
+            X = first.transform(X)
+        for step in others:
+            X = step.transform(X)
+        return X
+
+    def mixes(self, rows: Any) -> Any:
+        """Return the name of a raw column that moves outputs of others, or None.
+
+        That there is none is proved by the structure of the steps; this guards against a wrong
+        table. Each column is shifted by one row in a copy, and all copies are transformed at once.
+        """
+        rows = frames.take_rows(rows, slice(8))
+        names = frames.labels(rows)
+        n = len(rows)
+        shifted = [frames.shifted(rows, k) for k in range(len(names))]
+        tables = self.transform(frames.concatenate([rows, *shifted]))
+        tables = tables.toarray() if sparse.issparse(tables) else np.asarray(tables)
+        first = tables[:n]
+        for k, name in enumerate(names):
+            table = tables[(k + 1) * n : (k + 2) * n]
+            other = [c for c, track in enumerate(self.tracks) if track.column != k]
+            if not pd.DataFrame(table[:, other]).equals(pd.DataFrame(first[:, other])):
+                return name
+        return None
+
+    def rows_at_once(self) -> int:
+        """Return how many rows to transform together."""
+        return max(64, CHUNK // max(1, len(self.tracks)))
+
+
+def _parts(step: ColumnTransformer, X: Any, wanted: set) -> Any:
+    """Run the parts of a ColumnTransformer that touch the wanted columns."""
+    if _get_output_config("transform", step)["dense"] != "default":
+        return step.transform(X)  # a frame, whose names may matter to what comes next
+    blocks: list = []
+    for name, part, columns in step.transformers_:
+        place = step.output_indices_[name]
+        width = place.stop - place.start
+        if width == 0:
+            continue
+        if wanted.isdisjoint(step._transformer_to_input_indices[name]):
+            empty = sparse.csr_matrix if step.sparse_output_ else np.zeros
+            blocks.append(empty((len(X), width)))
+        else:
+            blocks.append(part.transform(_safe_indexing(X, columns, axis=1)))
+    if step.sparse_output_:
+        checked = [check_array(b, accept_sparse=True, ensure_all_finite=False) for b in blocks]
+        return sparse.hstack(checked).tocsr()
+    return np.hstack([b.toarray() if sparse.issparse(b) else b for b in blocks])

@@ -1,0 +1,41 @@
+"""scikit-learn's Pipeline: the last step, read behind the steps in front of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+from skattr.pieces import readers
+from skattr.pieces.base import unwrap
+
+
+def scales(estimator: Any) -> tuple[str, ...]:
+    """Return the scales of the last step."""
+    return readers.scales(_last(estimator)) if isinstance(estimator, Pipeline) else ()
+
+
+def read(estimator: Any, scale: str) -> list:
+    """Read the last step, and put the others in front of it."""
+    return [part.behind(*_steps(estimator)) for part in readers.read(_last(estimator), scale)]
+
+
+def has_margin(estimator: Any) -> bool:
+    """Tell whether the last step has a margin."""
+    return isinstance(estimator, Pipeline) and readers.has_margin(_last(estimator))
+
+
+def margin(estimator: Any, X: Any) -> np.ndarray:
+    """Return the margin of the last step."""
+    for step in _steps(estimator):
+        X = step.transform(X)
+    return readers.margin(_last(estimator), X)
+
+
+def _last(pipeline: Pipeline) -> Any:
+    return unwrap(pipeline.steps[-1][1])
+
+
+def _steps(pipeline: Pipeline) -> list:
+    return [s for _, s in pipeline.steps[:-1] if s is not None and not isinstance(s, str)]

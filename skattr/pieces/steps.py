@@ -1,0 +1,259 @@
+"""How the fitted steps of a preprocessing pass columns on: RULES is the whole table.
+
+A `Track` says for one column of a step's output from which raw column it comes and what kind of
+function of it it is. A rule takes a fitted step, the tracks of its inputs and one row of its input,
+and returns the tracks of its outputs. That each output comes from one raw column is so proved by
+the structure of the steps; a step that mixes columns, or that nobody knows, is Unreadable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.compose import ColumnTransformer
+from sklearn.feature_selection import SelectorMixin
+from sklearn.frozen import FrozenEstimator
+from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.preprocessing import (
+    Binarizer,
+    FunctionTransformer,
+    KBinsDiscretizer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    OneHotEncoder,
+    OrdinalEncoder,
+    PowerTransformer,
+    QuantileTransformer,
+    RobustScaler,
+    SplineTransformer,
+    StandardScaler,
+    TargetEncoder,
+)
+from sklearn.utils import _safe_indexing
+from sklearn.utils._mask import _get_mask
+from sklearn.utils.validation import validate_data
+
+from skattr import frames
+from skattr.pieces.base import Unreadable
+
+# the kinds of functions of a raw value that a track can be
+RAW = "raw"  # the value itself
+SAME = "same"  # the value itself where it is present
+MONOTONE = "monotone"  # monotone in a present number, in floating point too
+NUMBER = "number"  # a number for each present number
+MISSING = "missing"  # tells only whether the value is missing
+CUTS = "cuts"  # constant between known cuts
+LEVELS = "levels"  # tells known levels apart, all others are alike
+FREE = "free"  # anything
+
+DISCRETE = (MISSING, CUTS, LEVELS)  # what no later step can make less simple
+
+
+@dataclass(frozen=True)
+class Track:
+    """What one column of a table is, as a function of one raw column."""
+
+    column: int
+    kind: str = RAW
+    known: tuple = ()  # the levels, or the cuts: the largest numbers below each jump
+    replaced: tuple = ()  # present values that an imputer takes for missing
+
+    def then(self, kind: str) -> Track:
+        """Return the track behind a step that treats each column by a function of this kind."""
+        if kind == RAW or self.kind in DISCRETE or self.kind == FREE:
+            return self
+        if self.replaced:
+            return replace(self, kind=FREE)
+        if kind == SAME:
+            return self if self.kind != RAW else replace(self, kind=SAME)
+        order = (MONOTONE, NUMBER, FREE)
+        worst = max(order.index(k) for k in (kind, self.kind) if k in order)
+        return replace(self, kind=order[worst])
+
+    def told_apart(self, kind: str, known: Iterable) -> Track:
+        """Return the track behind a step that only tells levels, or cuts, apart."""
+        if self.kind in DISCRETE:
+            return self
+        if self.kind not in (RAW, SAME):
+            return replace(self, kind=FREE)
+        if kind == CUTS and self.replaced:
+            return replace(self, kind=FREE)
+        return replace(self, kind=kind, known=tuple(known))
+
+    def indicated(self) -> Track:
+        """Return the track of an indicator of missing values."""
+        if self.kind in DISCRETE or self.kind == FREE:
+            return self
+        return replace(self, kind=FREE if self.replaced else MISSING)
+
+
+class Subset:
+    """The columns that an ensemble hands to one of its members, as a step."""
+
+    def __init__(self, ensemble: Any, features: np.ndarray) -> None:
+        self.ensemble = ensemble
+        self.features = features
+
+    def get_support(self, indices: bool = True) -> np.ndarray:
+        """Return the chosen columns."""
+        return self.features
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return the chosen columns of X, checked as the ensemble does."""
+        X = validate_data(self.ensemble, X, dtype=None, ensure_all_finite=False, reset=False)
+        return X[:, self.features]
+
+
+Rule = Callable[[Any, list[Track], Any], list[Track]]
+
+
+def trace(step: Any, tracks: list[Track], row: Any) -> list[Track]:
+    """Return the tracks behind a fitted step; `row` is one row of its input."""
+    step = step.estimator if isinstance(step, FrozenEstimator) else step
+    if step is None or isinstance(step, str):  # "passthrough"
+        return tracks
+    for kind, rule in RULES.items():
+        if isinstance(step, kind):
+            found = rule(step, tracks, row)
+            break
+    else:
+        found = _one_column(step, tracks, row)
+    return found
+
+
+def _one_column(step: Any, tracks: list[Track], row: Any) -> list[Track]:
+    """Pass any function of a single raw column on."""
+    columns = {track.column for track in tracks}
+    if len(columns) != 1:
+        raise Unreadable(
+            f"the step {type(step).__name__} may mix columns: it is not known to work column by "
+            "column"
+        )
+    width = np.shape(step.transform(row))[1]
+    discrete = len(tracks) == 1 and tracks[0].kind in DISCRETE
+    return [tracks[0] if discrete else Track(columns.pop(), FREE)] * width
+
+
+def elementwise(kind: str) -> Rule:
+    """Return the rule of steps that put one function of a kind on each column."""
+    return lambda step, tracks, row: [track.then(kind) for track in tracks]
+
+
+def _imputer(step: SimpleImputer, tracks: list[Track], row: Any) -> list[Track]:
+    lost = _get_mask(step.statistics_, np.nan)
+    if step.strategy == "constant" or step.keep_empty_features:
+        lost = np.zeros(len(tracks), bool)
+    present = [t for t, is_lost in zip(tracks, lost, strict=True) if not is_lost]
+    if not frames.is_missing(step.missing_values):
+        value = (step.missing_values,)
+        present = [
+            t if t.kind in DISCRETE else replace(t.then(SAME), replaced=(*t.replaced, *value))
+            if t.kind in (RAW, SAME)
+            else replace(t, kind=FREE)
+            for t in present
+        ]  # fmt: skip
+    else:
+        present = [t.then(SAME) for t in present]
+    indicator = [] if step.indicator_ is None else _indicator(step.indicator_, tracks, row)
+    return present + indicator
+
+
+def _indicator(step: MissingIndicator, tracks: list[Track], row: Any) -> list[Track]:
+    chosen = [tracks[i] for i in step.features_]
+    if frames.is_missing(step.missing_values):
+        return [track.indicated() for track in chosen]
+    return [track if track.kind in DISCRETE else replace(track, kind=FREE) for track in chosen]
+
+
+def _bins(step: KBinsDiscretizer, tracks: list[Track], row: Any) -> list[Track]:
+    result = []
+    for track, edges, n_bins in zip(tracks, step.bin_edges_, step.n_bins_, strict=True):
+        inner = np.asarray(edges)[1:-1]  # a value on an edge belongs to the bin above
+        found = track.told_apart(CUTS, np.nextafter(inner, -np.inf).tolist())
+        result += [found] * (1 if step.encode == "ordinal" else int(n_bins))
+    return result
+
+
+def _encoder(widths: Callable[[Any], Any]) -> Rule:
+    """Return the rule of encoders; `widths(step)` gives the number of outputs of each input."""
+
+    def rule(step: Any, tracks: list[Track], row: Any) -> list[Track]:
+        return [
+            found
+            for track, levels, width in zip(tracks, step.categories_, widths(step), strict=True)
+            for found in [track.told_apart(LEVELS, np.asarray(levels).tolist())] * int(width)
+        ]
+
+    return rule
+
+
+def _target_widths(step: TargetEncoder) -> list[int]:
+    several = step.target_type_ == "multiclass"
+    return [len(step.classes_) if several else 1] * len(step.categories_)
+
+
+def _splines(step: SplineTransformer, tracks: list[Track], row: Any) -> list[Track]:
+    width = step.n_features_out_ // len(tracks)
+    return [track.then(FREE) for track in tracks for _ in range(width)]
+
+
+def _function(step: FunctionTransformer, tracks: list[Track], row: Any) -> list[Track]:
+    if step.func is None:
+        return tracks
+    if isinstance(step.func, np.ufunc) and step.func.nin == 1 and not step.kw_args:
+        return [track.then(FREE) for track in tracks]
+    return _one_column(step, tracks, row)
+
+
+def _selection(step: Any, tracks: list[Track], row: Any) -> list[Track]:
+    return [tracks[i] for i in step.get_support(indices=True)]
+
+
+def _union(step: FeatureUnion, tracks: list[Track], row: Any) -> list[Track]:
+    parts = [part for _, part in step.transformer_list if part != "drop"]
+    return [track for part in parts for track in trace(part, tracks, row)]
+
+
+def _pipeline(step: Pipeline, tracks: list[Track], row: Any) -> list[Track]:
+    for _, part in step.steps:
+        tracks = trace(part, tracks, row)
+        if part is not None and not isinstance(part, str):
+            row = part.transform(row)
+    return tracks
+
+
+def _columns(step: ColumnTransformer, tracks: list[Track], row: Any) -> list[Track]:
+    result: list = [None] * max((place.stop for place in step.output_indices_.values()), default=0)
+    for name, part, columns in step.transformers_:
+        place = step.output_indices_[name]
+        if place.start == place.stop:
+            continue
+        own = [tracks[i] for i in step._transformer_to_input_indices[name]]
+        found = trace(part, own, _safe_indexing(row, columns, axis=1))
+        if len(found) != place.stop - place.start:
+            raise Unreadable(f"the outputs of the step {name!r} are not understood")
+        result[place] = found
+    return result
+
+
+# the first entry that fits; what is not here may still be a function of a single column
+RULES: dict[Any, Rule] = {
+    (StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler, Binarizer): elementwise(MONOTONE),
+    (QuantileTransformer, PowerTransformer): elementwise(NUMBER),
+    SimpleImputer: _imputer,
+    MissingIndicator: _indicator,
+    KBinsDiscretizer: _bins,
+    OneHotEncoder: _encoder(lambda step: step._n_features_outs),
+    OrdinalEncoder: _encoder(lambda step: [1] * len(step.categories_)),
+    TargetEncoder: _encoder(_target_widths),
+    SplineTransformer: _splines,
+    FunctionTransformer: _function,
+    (SelectorMixin, Subset): _selection,
+    ColumnTransformer: _columns,
+    FeatureUnion: _union,
+    Pipeline: _pipeline,
+}
