@@ -21,7 +21,7 @@ def jumps(rank: Rank, low: float, high: float) -> np.ndarray:
     below = np.full(len(bounds), _key(np.array([low]))[0])
     above = np.full(len(bounds), _key(np.array([high]))[0])
     rising = ends[0] <= ends[1]
-    while len(bounds) and (above - below > 1).any():
+    while (below + 1 < above).any():
         middle = below // 2 + above // 2 + (below % 2 + above % 2) // 2
         left = (rank(_unkey(middle)) <= bounds) == rising
         below = np.where(left, middle, below)
