@@ -174,6 +174,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         self._pieces: Pieces | None = None
         self._points: dict[int, np.ndarray] = {}
         self._check_reading(X)
+        self._read().name_levels(X)
         self._plan = plan(self._read(), terms, self.engine)
         self._n_terms = len(terms)
         self._publish(self._prepare(X, weights))

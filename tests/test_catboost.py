@@ -19,10 +19,10 @@ POLICIES = ["SymmetricTree", "Depthwise", "Lossguide"]
 LARGEST = float(np.finfo(np.float32).max)
 
 
-def read(model, n_columns):
+def read(model, row):
     (part,) = reader.read(model, "raw")
     names = [str(i) for i in range(len(part.constant))]
-    return Boxes([part], Output(model, "predict", "raw", None, names), n_columns)
+    return Boxes([part], Output(model, "predict", "raw", None, names), row)
 
 
 def leaf_sums(model, X, k):
@@ -35,8 +35,8 @@ def leaf_sums(model, X, k):
     return scale * values[leaves].sum(axis=1) + bias
 
 
-def check(model, X, n_columns=None):
-    boxes = read(model, n_columns or X.shape[1])
+def check(model, X):
+    boxes = read(model, X[:1])
     found = boxes.evaluate(boxes.grid.encode(X))
     size = max(1.0, np.abs(found).max())
     margin = reader.margin(model, X).reshape(len(found), -1)
@@ -244,17 +244,14 @@ def test_levels(policy, loss, seed):
 
 def test_raw_values_are_found_as_the_library_finds_them():
     model, X = level_model(np.random.default_rng(0))
-    (part,) = reader.read(model, "raw")
-    front = part.front
-    inputs = front.inputs(X)
-    for c, k in enumerate(front.columns):
-        if c in part.levels:
-            assert_array_equal(front.numbers(c, X.iloc[:, k]), inputs[:, c])
-    word = int(np.flatnonzero(front.columns == 1)[0])
-    found = front.numbers(word, np.array([3, "3", "never"], object))
-    assert found[0] == found[1] and np.isnan(found[2])
+    boxes = check(model, X)
+    codes = boxes.grid.encode(X)
+    for k in range(X.shape[1]):
+        assert_array_equal(boxes.grid.encode_values(k, X.iloc[:, k]), codes[k])
+    found = boxes.grid.encode_values(1, pd.Series([3, "3", "never"], dtype=object))
+    assert found[0] == found[1] and found[2] == 0
     with pytest.raises(ValueError, match="'word'"):
-        front.numbers(word, np.array(["x", np.nan], object))
+        boxes.grid.encode_values(1, pd.Series(["x", np.nan], dtype=object))
 
 
 def test_levels_of_a_model_without_names_or_numbers():
@@ -289,7 +286,7 @@ def test_what_the_library_refuses(change, column):
     X = X.head(2).assign(**change)
     with pytest.raises(Exception):  # noqa: B017 (the library has errors of many types)
         model.predict(X)
-    boxes = read(model, 5)
+    boxes = read(model, np.zeros((1, 5)))
     with pytest.raises(ValueError, match=column):
         boxes.grid.encode(X)
     with pytest.raises(ValueError, match="CatBoost refuses X"):
@@ -327,7 +324,9 @@ def test_other_types_of_numbers():
     boxes = check(model, X)
     wanted = model.predict(X)
     for kind in (scipy.sparse.csr_matrix, scipy.sparse.csc_matrix):
-        assert_array_equal(boxes.grid.fronts[0].inputs(kind(X)), boxes.grid.fronts[0].inputs(X))
+        assert_array_equal(
+            boxes.grid.routes[0].front.inputs(kind(X)), boxes.grid.routes[0].front.inputs(X)
+        )
         assert_array_equal(reader.margin(model, kind(X.astype(float))), wanted)
     for dtype in (bool, np.int8, np.uint64, np.float16, object, str):
         check(model, X.astype(dtype))
@@ -341,7 +340,7 @@ def test_integers_are_rounded_once():
     model = catboost.CatBoostRegressor(8, **QUIET).fit(X, np.arange(8.0))
     boxes = check(model, X)
     points = np.array([2**60 + 2**36 + 1, 2**60 + 2**36, 2**60 + 2**36 - 1])
-    found = boxes.evaluate(boxes.grid.cells[0].encode_values(points, "x")[None])
+    found = boxes.evaluate(boxes.grid.encode_values(0, points)[None])
     assert_allclose(found[:, 0], model.predict(points[:, None]), atol=1e-12)
 
 

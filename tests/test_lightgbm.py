@@ -45,7 +45,7 @@ def k_of(model):
 def boxes_of(model, scale="raw"):
     names = [str(i) for i in range(k_of(model))]
     output = Output(model, "predict", scale, None, names)
-    return Boxes(read(model, scale), output, booster_of(model).num_feature())
+    return Boxes(read(model, scale), output, np.zeros((1, booster_of(model).num_feature())))
 
 
 def by_leaves(model, X):
@@ -170,7 +170,7 @@ def test_integer_categories(seed, params, largest, kind):
     rows[:, 2] += rng.choice([0.0, 0.3, 1.0], len(rows))
     check(model, X)
     boxes = check(model, rows)
-    assert all(isinstance(level, int) for level in boxes.grid.cells[2].levels)
+    assert all(isinstance(level, int) for level, _ in boxes.grid.cells[2].labels)
 
 
 def frame(rng, n=250):
@@ -209,8 +209,8 @@ def test_pandas_categories(seed, params):
     wrapper = lgb.LGBMRegressor(n_estimators=8, **{**SMALL, **params}).fit(X, y)
     for model in (wrapper, wrapper.booster_, train({**REGRESSION, **params}, X, y)):
         boxes = check(model, X, "predict")
-        assert boxes.grid.cells[1].levels == ["blue", "green", "grey", "red"]
-        assert boxes.grid.cells[3].levels == [10, 20, 30]
+        assert [v for v, _ in boxes.grid.cells[1].labels] == ["blue", "green", "grey", "red"]
+        assert [v for v, _ in boxes.grid.cells[3].labels] == [10, 20, 30]
         check(model, other_frame(X, rng), "predict")
         check(model, X.iloc[:1], "predict")
 
@@ -245,7 +245,7 @@ def test_ordered_categories_are_compared(params):
     y = y + np.where(X["grade"].isna(), 1.5, X["grade"].cat.codes)
     model = train({**REGRESSION, **params}, X, y)
     boxes = check(model, X, "predict")
-    assert boxes.grid.cells[1].levels == ["C", "B", "A"]
+    assert [v for v, _ in boxes.grid.cells[1].labels] == ["C", "B", "A"]
     Z = X.copy()
     Z["grade"] = pd.Categorical(rng.choice(["A", "Z", "C", None], len(X)))
     check(model, Z, "predict")
@@ -269,8 +269,8 @@ def test_categories_of_one_level_have_their_place():
     X, y = frame(rng)
     X.insert(0, "same", pd.Categorical(["only"] * len(X)))
     boxes = check(train(REGRESSION, X, y), X, "predict")
-    assert boxes.grid.cells[0].levels == ["only"]
-    assert boxes.grid.cells[2].levels == ["blue", "green", "grey", "red"]
+    assert [v for v, _ in boxes.grid.cells[0].labels] == ["only"]
+    assert [v for v, _ in boxes.grid.cells[2].labels] == ["blue", "green", "grey", "red"]
 
 
 def test_a_category_column_without_values():
@@ -289,8 +289,8 @@ def test_integer_columns_named_categorical_beside_pandas_categories():
     y = y + X["count"] % 4
     model = train(REGRESSION, X, y, categorical_feature=["colour", "count", "size"])
     boxes = check(model, X, "predict")
-    assert boxes.grid.cells[1].levels == ["blue", "green", "grey", "red"]
-    assert boxes.grid.cells[2].levels == list(range(20, 40))
+    assert [v for v, _ in boxes.grid.cells[1].labels] == ["blue", "green", "grey", "red"]
+    assert [v for v, _ in boxes.grid.cells[2].labels] == list(range(20, 40))
 
 
 def test_continued_training_with_other_missing_types_and_codes():
@@ -486,7 +486,7 @@ def test_an_absent_entry_is_zero(kind, params):
     model = lgb.LGBMRegressor(n_estimators=8, **{**SMALL, **params})
     model.fit(sparse.csr_matrix(X), target(X, rng))
     boxes = check(model, X, "predict")
-    assert boxes.grid.fronts[0].absent == 0.0
+    assert boxes.grid.routes[0].front.absent == 0.0
     found = boxes.evaluate(boxes.grid.encode(X))[:, 0]
     assert_allclose(found, margin(model, kind(X)), atol=1e-12)
 
@@ -497,7 +497,7 @@ def test_what_predict_refuses():
     X, y = frame(rng)
     wrapper = lgb.LGBMRegressor(n_estimators=3, **SMALL).fit(X, y)
     for model in (wrapper, wrapper.booster_):
-        (front,) = boxes_of(model).grid.fronts
+        front = boxes_of(model).grid.routes[0].front
         bad = {
             "'flag'": X.assign(flag="yes"),
             "'count'": X.assign(count=pd.Timestamp("2020-01-01")),

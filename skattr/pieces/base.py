@@ -33,6 +33,9 @@ class Pieces:
         """Return f(X), (n, k)."""
         return self.output(X)
 
+    def name_levels(self, X: Any) -> None:
+        """Learn from X the names of levels that the model keeps no names of."""
+
     def describe(self) -> str:
         """Say in a few words what was read."""
         raise NotImplementedError

@@ -107,6 +107,10 @@ class Boxes(Pieces):
         add_group(self.table, everywhere, once, nothing, codes, result)
         return result
 
+    def name_levels(self, X: Any) -> None:
+        """Learn from X the names of levels that the model keeps no names of."""
+        self.grid.name_levels(X)
+
     def refuted(self, rows: Any) -> str | None:
         """Compare what was read with what the model and its steps say of some rows."""
         for route in self.grid.routes:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -32,7 +32,15 @@ from skattr.pieces.steps import FREE, MISSING, RAW, SAME, Track
 from skattr.storage import Kept
 
 NEAR = (RAW, SAME)  # kinds of inputs whose edges are raw numbers
+OTHER = "any other"
 INTEGERS = (np.int64, np.uint64)  # the types that float64 rounds
+
+
+@dataclass(frozen=True)
+class Nameless:
+    """A level of which the model keeps a number, but not the raw value."""
+
+    number: Any
 
 
 class Front(Protocol):
@@ -174,6 +182,18 @@ class Cells:
         return codes
 
 
+def unknown_level(levels: list) -> Any:
+    """Return a value that is none of the levels, or None if there can be no other."""
+    if set(map(type, levels)) == {bool}:
+        return None
+    if levels and all(isinstance(v, int | float) for v in levels):
+        return float(np.ceil(max(levels))) + 1.0
+    name = OTHER
+    while name in levels:
+        name += "."
+    return name
+
+
 @dataclass(eq=False)
 class Grid:
     """The cells of all raw columns, and the fitted steps that lead to them."""
@@ -222,9 +242,7 @@ class Grid:
         for k, found in enumerate(new):
             if found:
                 rows = np.frombuffer(b"".join(found), np.int32).reshape(len(found), -1)
-                cells[k] = replace(
-                    cells[k], signatures=np.concatenate([cells[k].signatures, rows])
-                )
+                cells[k] = replace(cells[k], signatures=np.concatenate([cells[k].signatures, rows]))
         return Grid(self.routes, cells, self.row), codes
 
     def _encode(self, X: Any, n_jobs: int | None, new: list) -> np.ndarray:
@@ -257,9 +275,7 @@ class Grid:
         """Return the columns behind steps whose distinct values are few enough to look up."""
         steps = [route.steps for route in self.routes if route.steps is not None]
         behind = {track.column for step in steps for track in step.tracks}
-        found = {
-            k: frames.distinct(frames.column(X, k)) for k in behind if frames.is_level(X, k)
-        }
+        found = {k: frames.distinct(frames.column(X, k)) for k in behind if frames.is_level(X, k)}
         return {k: v for k, v in found.items() if len(v[0]) <= len(X) // 2}
 
     def _fill(self, k: int, inputs: list, codes: np.ndarray, new: dict | None) -> None:
@@ -324,6 +340,27 @@ class Grid:
             return False
         return True
 
+    def _other_labels(self, k: int) -> list:
+        """Return the codes of "missing" and "any other", where the model takes them."""
+        levels = [level for level, _ in self.cells[k].labels or []]
+        found = []
+        for label, value in (("missing", None), (OTHER, unknown_level(levels))):
+            taken = label == "missing" or value is not None
+            with suppress(ValueError), warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of unknown categories
+                if taken:
+                    code = self.encode_values(k, pd.Series([value], dtype=object))[0]
+                    found.append((label, int(code)))
+        return found
+
+    def name_levels(self, X: Any) -> None:
+        """Name the levels of columns of which the model keeps no names, as far as X has them."""
+        for k, cells in enumerate(self.cells):
+            if cells.labels == []:
+                levels = frames.distinct_levels(frames.column(X, k))
+                codes = self.encode_values(k, pd.Series(levels, dtype=object).infer_objects())
+                cells.labels = list(zip(levels, codes.tolist(), strict=True))
+
     def present(self, k: int) -> float:
         """Return some number that column k may hold."""
         value = frames.to_array(frames.column(self.row.X, k))[0]
@@ -382,9 +419,9 @@ class Grid:
         """
         cells = self.cells[k]
         if cells.labels is not None:
-            levels, codes = zip(*cells.labels, strict=True)
-            frame = pd.DataFrame({"level": pd.Series(list(levels), dtype=object)})
-            return frame, np.array(codes)
+            labels = [*cells.labels, *self._other_labels(k)]
+            frame = pd.DataFrame({"level": pd.Series([v for v, _ in labels], dtype=object)})
+            return frame, np.array([code for _, code in labels], int)
         partition = self.partition(k)
         if partition is None:
             return None

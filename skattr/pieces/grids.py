@@ -21,11 +21,9 @@ import pandas as pd
 
 from skattr import frames
 from skattr.pieces.bisection import LIMITS, between, jumps
-from skattr.pieces.cells import NEAR, Cells, Grid, Input, Route
+from skattr.pieces.cells import NEAR, OTHER, Cells, Grid, Input, Nameless, Route, unknown_level
 from skattr.pieces.steps import CUTS, LEVELS, MISSING, MONOTONE, NUMBER, RAW
 from skattr.storage import Kept
-
-OTHER = "any other"
 
 
 def build(routes: list[Route], asked: list[list[Input]], levels: dict, row: Any) -> Grid:
@@ -97,59 +95,42 @@ def _model_levels(inputs: list[Input], levels: dict) -> Cells:
     for s, source in enumerate(inputs):
         number = {level: i + 1 for i, level in enumerate(levels[id(source)])}
         ranks[1:, s] = [number.get(level, 0) for level in every]
-    labels = [(level, code) for code, level in enumerate(every, start=1)]
-    return Cells(inputs, ranks, labels=[*labels, ("missing", 0), (OTHER, 0)])
+    labels = [
+        (level, code) for code, level in enumerate(every, start=1) if type(level) is not Nameless
+    ]
+    return Cells(inputs, ranks, labels=labels)
 
 
 # -- levels, sent through the fitted steps -------------------------------------------------------
 
 
 def _enumerate_levels(grid: Grid, todo: dict[int, list]) -> None:
-    """Send all levels of all columns through the steps, and give each signature a code."""
-    found: dict[int, list] = {k: [] for k in todo}
-    for k, rows in _probe(grid, {k: v for k, v in todo.items() if v}).items():
-        found[k] += zip(todo[k], rows, strict=True)
-    asked: list[tuple[str, dict]] = [
-        ("missing", {k: [None] for k in todo}),
-        ("missing", {k: [np.nan] for k in todo if _column_dtype(grid, k) == object}),
-        (OTHER, {k: [_unknown(grid, k, v)] for k, v in todo.items() if _unknown(grid, k, v)}),
-    ]
-    for label, values in asked:
-        for k, rows in _probe_if_taken(grid, values).items():
-            found[k].append((label, rows[0]))
-    for k, pairs in found.items():
-        grid.cells[k] = _coded(grid.cells[k].inputs, pairs)
+    """Send all levels of all columns through the steps, and give each signature a code.
 
-
-def _coded(inputs: list[Input], found: list) -> Cells:
-    """Number the signatures of labels; that of missing is 0, the others are sorted."""
-    rows = {label: row for label, row in found if label == "missing"}
-    missing = rows.get("missing", np.full(len(inputs), -1, np.int32))
-    others = [row for _, row in found if not np.array_equal(row, missing)]
-    signatures = np.array([missing], np.int32)
-    if others:
-        signatures = np.concatenate([signatures, np.unique(others, axis=0)]).astype(np.int32)
-    code_of = {row.tobytes(): code for code, row in enumerate(signatures)}
-    labels: dict = {}
-    for label, row in found:
-        labels[label] = code_of[np.asarray(row, np.int32).tobytes()]
-    return Cells(inputs, signatures, labels=list(labels.items()))
+    So do one level that no step knows, and missing, where the steps take them.
+    """
+    levels = _probe(grid, {k: v for k, v in todo.items() if v})
+    none = _probe_if_taken(grid, {k: [None] for k in todo})
+    objects = [k for k in todo if _column_dtype(grid, k) == object]  # where None is not NaN
+    nan = _probe_if_taken(grid, {k: [np.nan] for k in objects})
+    unknown = {k: u for k, v in todo.items() if (u := unknown_level(v)) is not None}
+    other = _probe_if_taken(grid, {k: [u] for k, u in unknown.items()})
+    for k, known in todo.items():
+        inputs = grid.cells[k].inputs
+        nobody = np.full((1, len(inputs)), -1, np.int32)  # what no value has
+        missing = none.get(k, nan.get(k, nobody))
+        rows = np.concatenate([found[k] for found in (levels, nan, other) if k in found])
+        rows = np.unique(rows[(rows != missing).any(axis=1)], axis=0)
+        signatures = np.concatenate([missing, rows]).astype(np.int32)
+        code_of = {row.tobytes(): code for code, row in enumerate(signatures)}
+        labels = [
+            (v, code_of[row.tobytes()]) for v, row in zip(known, levels.get(k, []), strict=True)
+        ]
+        grid.cells[k] = Cells(inputs, signatures, labels=labels)
 
 
 def _column_dtype(grid: Grid, k: int) -> Any:
     return getattr(frames.column(grid.row.X, k), "dtype", None)
-
-
-def _unknown(grid: Grid, k: int, levels: list) -> Any:
-    """Return a value that is none of the levels, or None if there can be no other."""
-    if set(map(type, levels)) == {bool}:
-        return None
-    if levels and all(isinstance(v, int | float) for v in levels):
-        return float(np.ceil(max(levels))) + 1.0
-    name = OTHER
-    while name in levels:
-        name += "."
-    return name
 
 
 def _probe(grid: Grid, values: dict[int, list]) -> dict[int, np.ndarray]:

@@ -41,10 +41,10 @@ def _name(estimator: Any) -> str:
 
 
 def _call(estimator: Any, method: str, X: Any) -> np.ndarray:
-    if method == "margin":
-        from skattr.pieces.readers import margin
+    if method in ("margin", "predict"):
+        from skattr.pieces import readers
 
-        result = margin(estimator, X)
+        result = getattr(readers, method)(estimator, X)
     else:
         result = (getattr(estimator, method) if method else estimator)(X)
     if isinstance(result, list) and all(np.ndim(part) == 2 for part in result):

@@ -3,7 +3,9 @@
 A reader has `scales(estimator)`: the outputs on which the estimator is a sum of its pieces, best
 first, empty if it is none of its own; and `read(estimator, scale)`, which returns a list of parts
 (Trees, Linear) or raises Unreadable with the reason. A library whose answer before the link has no
-method of scikit-learn's has `has_margin(estimator)` and `margin(estimator, X)` too.
+method of scikit-learn's has `margin(estimator, X)` too, and `has_margin(estimator)` if only some of
+its estimators have one; one whose own objects want containers of its own has
+`predict(estimator, X)`.
 """
 
 from __future__ import annotations
@@ -14,15 +16,21 @@ import numpy as np
 
 from skattr.pieces.base import Unreadable
 from skattr.pieces.readers import (
+    catboost,
     ensembles,
     hist_gradient_boosting,
+    lightgbm,
     pipelines,
     sklearn_trees,
+    xgboost,
 )
 
 READERS: tuple[Any, ...] = (
     sklearn_trees,
     hist_gradient_boosting,
+    xgboost,
+    lightgbm,
+    catboost,
     pipelines,
     ensembles,
 )
@@ -58,5 +66,15 @@ def margin(estimator: Any, X: Any) -> np.ndarray:
 
 
 def _margin_reader(estimator: Any) -> Any:
-    with_margin = (reader for reader in READERS if hasattr(reader, "has_margin"))
-    return next((reader for reader in with_margin if reader.has_margin(estimator)), None)
+    for reader in READERS:
+        if hasattr(reader, "margin") and getattr(reader, "has_margin", reader.scales)(estimator):
+            return reader
+    return None
+
+
+def predict(estimator: Any, X: Any) -> Any:
+    """Return the prediction of an estimator, which may be no scikit-learn estimator."""
+    for reader in READERS:
+        if hasattr(reader, "predict") and reader.scales(estimator):
+            return reader.predict(estimator, X)
+    return estimator.predict(X)

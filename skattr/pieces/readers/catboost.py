@@ -24,6 +24,7 @@ import pandas as pd
 from skattr import frames
 from skattr.pieces.base import Unreadable
 from skattr.pieces.boxes import Trees
+from skattr.pieces.cells import Nameless
 from skattr.pieces.readers.sklearn_trees import last_left
 
 NUMBER, CATEGORY, STATISTIC = "FloatFeature", "OneHotFeature", "OnlineCtr"  # kinds of splits
@@ -208,7 +209,7 @@ def _read(estimator: Any, exported: dict) -> Trees:
         # set l is all levels but l, of whatever input
         part.sets = 1 - np.eye(max(map(len, hashes)), dtype=np.uint8)
         for c, known in enumerate(hashes, start=len(numeric)):
-            part.levels[c] = [f"category #{h & 0xFFFFFFFF:08x}" for h in known.tolist()]
+            part.levels[c] = [Nameless(h) for h in known.tolist()]
             part.known[c] = np.ones(len(known), bool)
     return part
 
@@ -278,6 +279,7 @@ class CatFront:
         self.estimator = estimator
         self.numeric = np.array([flat[0][f] for f in numeric], np.intp)
         self.columns = np.append(self.numeric, [flat[1][f] for f in categorical]).astype(np.intp)
+        self.changes = np.zeros(len(self.columns), bool)
         self.categorical = sorted(flat[1].values())  # also those that no split asks for
         # a model that was fitted on an array has no names
         self.names = {f["flat_feature_index"]: f["feature_id"] for kind in kinds for f in kind}
@@ -297,14 +299,6 @@ class CatFront:
             else:
                 floats = pool.get_features()[:, self.numeric]
             return np.append(floats, numbers, axis=1)
-
-    def numbers(self, c: int, values: Any) -> np.ndarray:
-        """Return the level numbers of raw values of input c, NaN for categories not known."""
-        values = frames.to_array(values)
-        names = self.estimator.feature_names_
-        table = pd.DataFrame(0, index=range(len(values)), columns=names)
-        table.isetitem(int(self.columns[c]), values)
-        return self.inputs(table)[:, c]
 
     def _numbers(self, pool: Any) -> np.ndarray:
         """Ask the library for the level number of each category, NaN for one not known."""

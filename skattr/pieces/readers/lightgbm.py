@@ -153,6 +153,7 @@ class LightGBMFront:
         self.codes: dict[int, np.ndarray] = {}
         self.whole: set[int] = set()
         self.zero_is_missing = np.zeros(n_columns, bool)
+        self.changes = self.zero_is_missing
 
     def inputs(self, X: Any) -> np.ndarray:
         """Return X as the trees see it."""

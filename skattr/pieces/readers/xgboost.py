@@ -8,7 +8,6 @@ trees; the estimators stop at the best iteration.
 
 from __future__ import annotations
 
-import enum
 import json
 import struct
 from itertools import pairwise
@@ -21,6 +20,7 @@ import pandas as pd
 from skattr import frames
 from skattr.pieces.base import Unreadable
 from skattr.pieces.boxes import Trees
+from skattr.pieces.cells import Nameless
 from skattr.pieces.readers.sklearn_trees import last_left
 
 # the objectives whose prediction is the margin, and all rankings
@@ -40,10 +40,8 @@ FORMS = {marker: struct.Struct(form) for marker, form in NUMBERS.items()}
 CONSTANTS = {"T": True, "F": False, "Z": None}
 
 
-class Level(enum.Enum):
-    """A level that has no name."""
-
-    OTHER = "any other"  # it goes left at every split, which missing need not do
+# a number that no split names: it goes left at every split, which missing need not do
+OTHER = Nameless("any other")
 
 
 def scales(estimator: Any) -> tuple[str, ...]:
@@ -64,12 +62,16 @@ def _booster(estimator: Any) -> Any:
 
 def margin(estimator: Any, X: Any) -> np.ndarray:
     """Return XGBoost's own margin, (n,) or (n, k)."""
-    return call(estimator, "raw", X)
+    return _call(estimator, X, raw=True)
 
 
-def call(estimator: Any, scale: str, X: Any) -> np.ndarray:
+def predict(estimator: Any, X: Any) -> np.ndarray:
+    """Return XGBoost's own prediction."""
+    return _call(estimator, X, raw=False)
+
+
+def _call(estimator: Any, X: Any, raw: bool) -> np.ndarray:
     """Return XGBoost's own answer; a Booster takes X as it is, without a DMatrix."""
-    raw = scale == "raw"
     if hasattr(estimator, "get_booster"):
         return estimator.predict(X, output_margin=raw)
     if json.loads(estimator.save_config())["learner"]["gradient_booster"]["name"] != "gblinear":
@@ -187,7 +189,7 @@ def _read(estimator: Any, saved: dict) -> Trees:
         values *= np.asarray(gradient_booster["weight_drop"], float)[tree_of[leaf], None]
     n_codes = _n_codes(trees, nodes, names)
     levels = {c: found.tolist() for c, found in names.items()}
-    levels |= {c: [*range(n), Level.OTHER] for c, n in n_codes.items()}
+    levels |= {c: [*range(n), OTHER] for c, n in n_codes.items()}
     return Trees(
         front=BoosterFront(learner, names, n_codes, missing),
         roots=np.searchsorted(tree_of, np.arange(n_trees)),
@@ -395,6 +397,8 @@ class BoosterFront:
         self.names = names  # column → its categories
         self.n_codes = n_codes  # column → how many numbers of categories are told apart
         self.missing = missing  # a value that means missing, besides NaN
+        self.changes = np.full(len(self.columns), not np.isnan(missing))
+        self.changes[[*names, *n_codes]] = False
 
     def inputs(self, X: Any) -> np.ndarray:
         """Return X as the trees see it."""

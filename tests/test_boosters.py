@@ -1,0 +1,137 @@
+"""The boosting libraries from end to end: attributions against their own predictions."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from skattr import MeasureExplainer
+from skattr.measures import Expectation, PartialDependence
+
+
+def make_frame(seed=0, n=150):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(
+        {
+            "a": rng.normal(size=n),
+            "b": np.where(rng.random(n) < 0.2, np.nan, rng.normal(size=n)),
+            "c": pd.Categorical(np.array(["u", "v", "w"])[rng.integers(3, size=n)]),
+            "s": np.array(["x", "y", "z", "t"])[rng.integers(4, size=n)],
+        }
+    )
+    y = X.a * (X.s == "x") + X.b.fillna(1) + X.c.cat.codes + rng.normal(size=n) / 10
+    return X, y.to_numpy()
+
+
+def models(library):
+    """Yield a name, an unfitted regressor and an unfitted classifier."""
+    if library == "xgboost":
+        xgb = pytest.importorskip("xgboost")
+        options = {"n_estimators": 12, "max_depth": 3, "n_jobs": 1}
+        return xgb.XGBRegressor(**options), xgb.XGBClassifier(**options)
+    if library == "lightgbm":
+        lgb = pytest.importorskip("lightgbm")
+        options = {"n_estimators": 12, "min_child_samples": 3, "n_jobs": 1, "verbose": -1}
+        return lgb.LGBMRegressor(**options), lgb.LGBMClassifier(**options)
+    catboost = pytest.importorskip("catboost")
+    options = {"iterations": 12, "depth": 3, "verbose": 0, "thread_count": 1}
+    options["allow_writing_files"] = False
+    return catboost.CatBoostRegressor(**options), catboost.CatBoostClassifier(**options)
+
+
+LIBRARIES = ["xgboost", "lightgbm", "catboost"]
+
+
+def brute(f, Z, X):
+    result = np.empty(X.shape)
+    for i in range(len(X)):
+        for k in range(X.shape[1]):
+            pinned = Z.copy()
+            pinned.isetitem(k, X.iloc[np.full(len(Z), i), k].array)
+            result[i, k] = f(pinned).mean()
+    return result
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("sparse", [False, True])
+def test_behind_a_pipeline(library, sparse):
+    X, y = make_frame()
+    regressor, classifier = models(library)
+    steps = make_column_transformer(
+        (StandardScaler(), ["a", "b"]),
+        (OneHotEncoder(handle_unknown="ignore", sparse_output=sparse), ["c", "s"]),
+        sparse_threshold=1.0 if sparse else 0.0,
+    )
+    pipeline = make_pipeline(steps, regressor).fit(X, y)
+    explainer = MeasureExplainer(pipeline).fit(X[:30])
+    assert explainer.engine_ == ("one_violation",), explainer.describe()
+    explanation = explainer.explain(X[30:36])
+    wanted = brute(pipeline.predict, X[:30], X[30:36])
+    tolerance = 1e-10 if library != "xgboost" else 1e-5
+    np.testing.assert_allclose(explanation.values, wanted, rtol=0, atol=tolerance * wanted.std())
+    for name in X:
+        held = explainer.curve(name)(X[name].iloc[30:36])
+        np.testing.assert_allclose(held, explanation.values[:, list(X).index(name)], atol=1e-12)
+    assert {"t", "x", "y", "z"} <= set(explainer.curve("s").to_frame().level)
+
+    pipeline = make_pipeline(steps, classifier).fit(X, y > 1)
+    explanation = MeasureExplainer(pipeline).fit(X[:30]).explain(X[30:33])
+    assert explanation.engine == ("one_violation",)
+    proba = pipeline.predict_proba(X[30:33])[:, 1]
+    np.testing.assert_allclose(1 / (1 + np.exp(-explanation.predictions)), proba, atol=1e-6)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_native_and_multiclass(library):
+    X, y = make_frame()
+    X = X[["a", "b"]].to_numpy()
+    regressor, classifier = models(library)
+    labels = np.digitize(y, [0.5, 1.5])
+    classifier.fit(X, labels)
+    explainer = MeasureExplainer(classifier, PartialDependence() - Expectation()).fit(X)
+    values = explainer.explain(X[:5]).values
+    assert values.shape == (5, 2, 3) and explainer.output_names_ == ["0", "1", "2"]
+    regressor.fit(X, y)
+    native = {"xgboost": "get_booster", "lightgbm": "booster_"}.get(library)
+    if native is not None:
+        booster = getattr(regressor, native)
+        booster = booster() if callable(booster) else booster
+        for output in ("auto", "raw", "predict"):
+            found = MeasureExplainer(booster, output=output).fit(X)
+            assert found.engine_ == ("one_violation",)
+            wanted = MeasureExplainer(regressor).fit(X).explain(X[:5]).values
+            np.testing.assert_allclose(found.explain(X[:5]).values, wanted, atol=1e-12)
+
+
+def test_catboost_names_levels_from_the_background():
+    catboost = pytest.importorskip("catboost")
+    X, y = make_frame()
+    X = X.assign(c=X.c.astype(str))
+    model = catboost.CatBoostRegressor(
+        iterations=12, one_hot_max_size=9, cat_features=["c", "s"], verbose=0,
+        allow_writing_files=False,
+    ).fit(X, y)  # fmt: skip
+    explainer = MeasureExplainer(model).fit(X)
+    assert explainer.engine_ == ("one_violation",), explainer.describe()
+    curve = explainer.curve("s").to_frame()
+    assert sorted(curve.level) == ["any other", "t", "x", "y", "z"]
+    wanted = brute(model.predict, X, X[:4])
+    np.testing.assert_allclose(explainer.explain(X[:4]).values, wanted, atol=1e-10)
+
+
+def test_xgboost_and_lightgbm_values_that_mean_missing():
+    xgb, lgb = pytest.importorskip("xgboost"), pytest.importorskip("lightgbm")
+    X, y = make_frame()
+    X = X[["a", "b"]].fillna(-1.0).round(0)
+    for model in (
+        xgb.XGBRegressor(n_estimators=9, max_depth=3, missing=-1.0),
+        lgb.LGBMRegressor(n_estimators=9, min_child_samples=3, zero_as_missing=True, verbose=-1),
+    ):
+        model.fit(X, y)
+        explainer = MeasureExplainer(model).fit(X)
+        assert explainer.engine_ == ("one_violation",)
+        wanted = brute(model.predict, X, X[:9])
+        np.testing.assert_allclose(explainer.explain(X[:9]).values, wanted, atol=1e-5)
+        np.testing.assert_allclose(explainer.curve("a")(X.a[:9]), wanted[:, 0], atol=1e-5)
