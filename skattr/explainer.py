@@ -164,15 +164,13 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         self._names = frames.labels(X)
         self._named = frames.is_frame(X)
         self.estimator_ = models.fitted(self.estimator, X, y, sample_weight)
-        models.check_width(self.estimator_, len(self._names))
+        models.check_width(self.estimator_, self._names)
         self._attributions, self._own = attributions(self.groups, self._names)
         self._domain = read_domain(self.domain, self._names)
         X, weights = that_count(X, weights)
-        self._row = Kept(frames.fullest_row(X))
-        self._output = choose_output(self.estimator_, self.output, self._row.X)
         self._refuted: str | None = None
-        self._pieces: Pieces | None = None
         self._points: dict[int, np.ndarray] = {}
+        self._first_look(X)
         self._check_reading(X)
         self._read().name_levels(X)
         self._plan = plan(self._read(), terms, self.engine)
@@ -333,6 +331,21 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
             pieces = as_pieces(self._output, self._row.X, self._refuted)
             self._pieces = pieces
         return pieces
+
+    def _first_look(self, X: Any) -> None:
+        """Choose the output and read the model, at the first row that it takes."""
+        refusal: ValueError | None = None
+        for row in frames.some_rows(X):
+            self._row = Kept(row)
+            self._pieces: Pieces | None = None
+            try:
+                self._output = choose_output(self.estimator_, self.output, row)
+                self._read()
+                return
+            except ValueError as error:
+                refusal = refusal or error
+        assert refusal is not None
+        raise refusal
 
     def _check_reading(self, X: Any) -> None:
         """Compare what was read with what the model says; a wrong reading is a black box."""

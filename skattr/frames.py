@@ -6,6 +6,7 @@ through narwhals, never through pandas.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -43,13 +44,14 @@ def take_rows(X: Any, rows: Any) -> Any:
     return X[rows]
 
 
-def fullest_row(X: Any) -> Any:
-    """Return, of the first rows, the one with the fewest missing values."""
-    some = take_rows(X, slice(256))
+def some_rows(X: Any) -> Iterator:
+    """Yield rows that are spread over X, those with the fewest missing values first."""
+    places = np.unique(np.linspace(0, len(X) - 1, 32).astype(int))
+    some = take_rows(X, places)
     columns = [to_list(column(some, k)) for k in range(len(labels(X)))]
     missing = [sum(map(is_missing, row)) for row in zip(*columns, strict=True)]
-    best = int(np.argmin(missing))
-    return take_rows(X, slice(best, best + 1))
+    for i in np.argsort(missing, kind="stable").tolist():
+        yield take_rows(some, slice(i, i + 1))
 
 
 def shifted(X: Any, k: int) -> Any:
@@ -312,7 +314,8 @@ def with_columns(row: Any, columns: dict[int, Any]) -> Any:
 
 def _like(values: Any, dtype: Any) -> pd.Series:
     """Return values as a pandas column, of a dtype where they fit."""
-    new = pd.Series(to_array(values))
+    array = to_array(values)
+    new = pd.Series(array, dtype=array.dtype)
     if isinstance(dtype, pd.CategoricalDtype):  # a category that is new stays what it is
         more = [v for v in distinct_levels(new) if v not in dtype.categories]
         return new.astype(pd.CategoricalDtype([*dtype.categories, *more], dtype.ordered))
@@ -332,14 +335,18 @@ def distinct(values: Any) -> tuple[np.ndarray, np.ndarray]:
     return first, kind
 
 
-def unusual(X: Any) -> str:
-    """Name the columns that a model may refuse, and why, as the end of an error message."""
+def unusual(X: Any, words: bool = True) -> str:
+    """Name the columns that a model may refuse, and why, as the end of an error message.
+
+    Without `words`, columns of words are taken to be welcome.
+    """
     found = []
     for k, name in enumerate(labels(X)):
         try:
             values = to_float(column(X, k))
-        except (TypeError, ValueError):
-            found.append(f"column {name!r} holds values that are no numbers")
+        except Exception:  # each library has errors of its own
+            if words:
+                found.append(f"column {name!r} holds values that are no numbers")
             continue
         missing = np.isnan(values)
         size = np.abs(values[~missing])

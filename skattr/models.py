@@ -6,6 +6,7 @@ from typing import Any
 
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 
@@ -17,14 +18,28 @@ def check(estimator: Any) -> None:
         )
     if isinstance(estimator, type):
         raise TypeError(f"{estimator.__name__} is a class, not a model: pass a fitted instance")
+    if isinstance(estimator, Pipeline) and not hasattr(estimator, "predict"):
+        name, last = estimator.steps[-1]
+        kind = repr(last) if last is None or isinstance(last, str) else type(last).__name__
+        raise TypeError(
+            f"the Pipeline is no model: its last step {name!r} ({kind}) has no predict; end it "
+            "with an estimator that predicts"
+        )
     if not hasattr(estimator, "predict") and not callable(estimator):
         raise TypeError(
             f"{type(estimator).__name__} is no model: it has no predict and cannot be called"
         )
 
 
-def check_width(estimator: Any, n_columns: int) -> None:
-    """Refuse X with another number of columns than the estimator was fitted on."""
+def check_width(estimator: Any, names: list) -> None:
+    """Refuse X with other columns than the estimator was fitted on."""
+    n_columns = len(names)
+    known = list(getattr(estimator, "feature_names_in_", []))
+    missing = [name for name in known if name not in names]
+    if missing and n_columns < len(known):
+        raise ValueError(
+            f"X lacks the columns {missing} that {type(estimator).__name__} was fitted on"
+        )
     wanted = getattr(estimator, "n_features_in_", n_columns)
     if wanted != n_columns:
         raise ValueError(

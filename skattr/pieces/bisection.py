@@ -11,6 +11,7 @@ import numpy as np
 
 Rank = Callable[[np.ndarray], np.ndarray]
 PROBES = 257  # places at which a function that nobody proved monotone is looked at
+TINY = 5e-324  # the least positive number: some steps take no others
 LIMITS = (np.finfo(np.float64).max, 1e100, 1e30, 1e15, 1e9, 1e6)
 
 
@@ -56,8 +57,8 @@ def monotone_ends(rank: Rank, start: float) -> np.ndarray:
     it gives no number, as the logarithm of what is negative, there is no interval; `start` is a
     place where it gives one.
     """
-    limit = next(limit for limit in LIMITS if _is_taken(rank, limit))
-    low, high = -limit, limit
+    low = next((-limit for limit in (*LIMITS, -TINY) if _is_taken(rank, -limit)), start)
+    high = next((limit for limit in LIMITS if _is_taken(rank, limit)), start)
     if not rank(np.array([start]))[0]:
         raise ValueError("there is no number to start from")
     valid = rank(np.array([low, high])) > 0
@@ -73,13 +74,13 @@ def monotone_ends(rank: Rank, start: float) -> np.ndarray:
     steps = np.diff(seen)
     if not seen.all() or ((steps < 0).any() and (steps > 0).any()):
         raise ValueError("the function is not monotone")
-    first = -np.inf if valid[0] else np.nextafter(low, -np.inf)
+    first = -np.inf if valid[0] and low < 0 else np.nextafter(low, -np.inf)
     return np.r_[first, cuts, np.inf if valid[1] else high]
 
 
-def _is_taken(rank: Rank, limit: float) -> bool:
+def _is_taken(rank: Rank, place: float) -> bool:
     try:
-        rank(np.array([-limit, limit]))
+        rank(np.array([place]))
     except (TypeError, ValueError):
         return False
     return True

@@ -91,7 +91,11 @@ class Boxes(Pieces):
         if not grid.open_columns:
             return self
         boxes = copy(self)
-        boxes.grid = grid
+        cells = [
+            replace(own, signatures=met.signatures) if own.open else own
+            for own, met in zip(self.grid.cells, grid.cells, strict=True)
+        ]
+        boxes.grid = Grid(self.grid.routes, cells, self.grid.row)
         boxes._compile()
         return boxes
 
@@ -113,11 +117,11 @@ class Boxes(Pieces):
 
     def refuted(self, rows: Any) -> str | None:
         """Compare what was read with what the model and its steps say of some rows."""
-        for route in self.grid.routes:
-            mixed = None if route.steps is None else route.steps.mixes(rows)
+        grid, codes = self.grid.meet(rows)
+        for steps in {id(r.steps): r.steps for r in self.grid.routes if r.steps}.values():
+            mixed = steps.mixes(rows)
             if mixed is not None:
                 return f"column {mixed!r} moves what the steps make of other columns"
-        grid, codes = self.grid.meet(rows)
         rounding = 1e-8 + 1e-12 * np.abs(self.table.values).max()
         if np.allclose(self.on(grid).evaluate(codes), self.predict(rows), 1e-5, rounding):
             return None

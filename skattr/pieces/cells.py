@@ -28,10 +28,11 @@ from skattr.kernels import lookup
 from skattr.parallel import in_order
 from skattr.pieces.bisection import between, monotone_ends
 from skattr.pieces.pipeline import Preprocessing
-from skattr.pieces.steps import FREE, MISSING, RAW, SAME, Track
+from skattr.pieces.steps import FREE, MISSING, NUMBER, RAW, SAME, Track
 from skattr.storage import Kept
 
 NEAR = (RAW, SAME)  # kinds of inputs whose edges are raw numbers
+UNSURE = (NUMBER, FREE)  # kinds of inputs that may not be monotone
 OTHER = "any other"
 INTEGERS = (np.int64, np.uint64)  # the types that float64 rounds
 
@@ -140,7 +141,12 @@ class Cells:
     @property
     def plain(self) -> bool:
         """Whether codes are the ranks of one input."""
-        return len(self.inputs) == 1 and self.ordered and self.n_codes == self.signatures[-1, 0] + 1
+        return (
+            len(self.inputs) == 1
+            and self.ordered
+            and self.n_codes == len(self.inputs[0].edges) + 2
+            and self.signatures[0, 0] <= 0
+        )
 
     def codes_of(self, ranks: np.ndarray, new: dict | None, name: Any) -> np.ndarray:
         """Return the codes of signatures (m, n_inputs); those that are new get the next numbers."""
@@ -224,7 +230,7 @@ class Grid:
             for k, cells in enumerate(self.cells)
             if cells.labels is None
             and cells.partition is None
-            and (cells.open or any(source.track.kind == FREE for source in cells.inputs)
+            and (cells.open or any(source.track.kind in UNSURE for source in cells.inputs)
                  or not frames.is_number(self.row.X, k))
         ]  # fmt: skip
 
@@ -326,8 +332,6 @@ class Grid:
         cells = self.cells[k]
         if cells.edges is not None:
             return cells.encode_numbers(values, self.names[k])
-        if not cells.inputs:
-            return np.ones(len(values), np.int32)
         return self.encode(frames.with_columns(self.row.X, {k: values}))[k]
 
     def takes_missing(self, k: int) -> bool:

@@ -22,7 +22,7 @@ import pandas as pd
 from skattr import frames
 from skattr.pieces.bisection import LIMITS, between, jumps
 from skattr.pieces.cells import NEAR, OTHER, Cells, Grid, Input, Nameless, Route, unknown_level
-from skattr.pieces.steps import CUTS, LEVELS, MISSING, MONOTONE, NUMBER, RAW
+from skattr.pieces.steps import CUTS, LEVELS, MISSING, MONOTONE, NUMBER, RAW, Track
 from skattr.storage import Kept
 
 
@@ -61,12 +61,15 @@ def build(routes: list[Route], asked: list[list[Input]], levels: dict, row: Any)
 
 def _ignored(grid: Grid, k: int) -> Cells:
     """Return the one cell of a column that the model never asks for, though it may refuse values."""
-    fronts = [route.front for route in grid.routes if route.steps is None]
+    fronts = [route.front for route in grid.routes]
+    tracks = [t for r in grid.routes if r.steps for t in r.steps.tracks if t.column == k]
+    levels = list(dict.fromkeys(v for t in tracks if t.kind == LEVELS for v in t.known))
     number = frames.is_number(grid.row.X, k)
     return Cells(
         [],
         np.zeros((2, 0), np.int32),
-        edges=np.empty(0) if number else None,
+        edges=np.empty(0) if number and not tracks else None,
+        labels=[(v, 1) for v in levels if not frames.is_missing(v)] if levels else None,
         takes_missing=all(front.takes_missing for front in fronts),
         takes_infinite=all(front.takes_infinite for front in fronts),
         partition=(np.array([-np.inf, np.inf]), np.ones(1, np.int64)),
@@ -75,15 +78,16 @@ def _ignored(grid: Grid, k: int) -> Cells:
 
 def _numbers(routes: list[Route], source: Input) -> Cells:
     """Return the cells of a number that reaches the model as it is."""
-    front = routes[source.route].front
+    own = Track(source.track.column)
+    fronts = [r.front for r in routes if r.steps is None or own in r.steps.tracks]
     edges = source.edges
     return Cells(
         [source],
         np.arange(len(edges) + 2, dtype=np.int32)[:, None],
         edges=edges,
-        takes_missing=front.takes_missing,
-        takes_infinite=front.takes_infinite,
-        dtype=front.dtype,
+        takes_missing=all(front.takes_missing for front in fronts),
+        takes_infinite=all(front.takes_infinite for front in fronts),
+        dtype=routes[source.route].front.dtype,
         partition=(np.r_[-np.inf, edges, np.inf], np.arange(1, len(edges) + 2)),
     )
 

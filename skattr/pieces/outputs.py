@@ -100,7 +100,8 @@ def _width(estimator: Any, method: str, X: Any, readable: tuple[str, ...]) -> in
     except ValueError as error:
         if not readable:
             raise
-        raise ValueError(f"the model refuses X: {error}{frames.unusual(X)}") from error
+        words = not hasattr(estimator, "steps")  # steps may take them
+        raise ValueError(f"the model refuses X: {error}{frames.unusual(X, words)}") from error
 
 
 def _raw_method(estimator: Any, has_margin: bool, other: str) -> str:
