@@ -34,7 +34,7 @@ from skattr.measures import LinearCombination, Measure, as_measure
 from skattr.measures.background import Background, check_weights, that_count
 from skattr.measures.base import as_terms, copy_terms
 from skattr.parallel import in_order
-from skattr.pieces import Boxes, Pieces, as_pieces, choose_output
+from skattr.pieces import Boxes, Grid, Output, Pieces, as_pieces, choose_output
 from skattr.solution import Solution, merge, plan, prepare, solve
 from skattr.storage import Kept
 
@@ -108,6 +108,11 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
     >>> explainer.explain(X).to_frame().shape
     (442, 10)
     """
+
+    _pieces: Pieces | None
+    _output: Output
+    _grid: Grid | None
+    _solution: Solution | None
 
     def __init__(
         self,
@@ -337,7 +342,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         refusal: ValueError | None = None
         for row in frames.some_rows(X):
             self._row = Kept(row)
-            self._pieces: Pieces | None = None
+            self._pieces = None
             try:
                 self._output = choose_output(self.estimator_, self.output, row)
                 self._read()
@@ -393,10 +398,9 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _keep_points(self, X: Any, pieces: Pieces) -> None:
         """Keep the distinct values of the columns whose curve has no table to be read from."""
+        wanted = list(range(len(self._names)))
         if isinstance(pieces, Boxes):
             wanted = pieces.grid.without_table()
-        else:
-            wanted = range(len(self._names))
         for k in wanted:
             values = frames.sorted_values(frames.column(X, k))
             if k in self._points:

@@ -101,6 +101,13 @@ def is_level(X: Any, k: int) -> bool:
     )
 
 
+def holds_objects(X: Any, k: int) -> bool:
+    """Tell whether a column holds Python's own objects, None and NaN among them."""
+    return getattr(column(X, k).dtype, "kind", "") == "O" and not isinstance(
+        column(X, k).dtype, pd.CategoricalDtype | pd.StringDtype
+    )
+
+
 def is_number(X: Any, k: int) -> bool:
     """Tell whether a column holds numbers: neither levels nor dates."""
     values = column(X, k)
@@ -306,9 +313,9 @@ def with_columns(row: Any, columns: dict[int, Any]) -> Any:
         ]
         return frame[rows, :].with_columns(*new).to_native()
     arrays = {k: to_array(values) for k, values in columns.items()}
-    result = row[rows].astype(np.result_type(row.dtype, *(new.dtype for new in arrays.values())))
-    for k, new in arrays.items():
-        result[:, k] = new
+    result = row[rows].astype(np.result_type(row.dtype, *(a.dtype for a in arrays.values())))
+    for k, array in arrays.items():
+        result[:, k] = array
     return result
 
 
@@ -319,7 +326,9 @@ def _like(values: Any, dtype: Any) -> pd.Series:
     if isinstance(dtype, pd.CategoricalDtype):  # a category that is new stays what it is
         more = [v for v in distinct_levels(new) if v not in dtype.categories]
         return new.astype(pd.CategoricalDtype([*dtype.categories, *more], dtype.ordered))
-    if new.dtype == object and dtype != object:  # missing values are kept as the dtype has them
+    if new.dtype.kind == "O" and dtype is not np.dtype(
+        object
+    ):  # missing values are kept as the dtype has them
         with suppress(TypeError, ValueError):
             return new.astype(dtype)
     return new
@@ -331,8 +340,10 @@ def distinct(values: Any) -> tuple[np.ndarray, np.ndarray]:
     if (kind < 0).any():
         is_none = np.array([v is None for v in to_list(values)])  # not the same as NaN to all
         kind = np.where(kind < 0, len(levels) + is_none, kind)
-    _, first, kind = np.unique(kind, return_index=True, return_inverse=True)
-    return first, kind
+    first = np.full(len(levels) + 2, -1)
+    first[kind[::-1]] = np.arange(len(kind))[::-1]
+    there = first >= 0
+    return first[there], (np.cumsum(there) - 1)[kind]
 
 
 def unusual(X: Any, words: bool = True) -> str:

@@ -1,4 +1,4 @@
-"""Where a function of one number jumps: bisection over floating-point numbers, exact to the last bit.
+"""Where a function of one number jumps: bisection over floating-point numbers, to the last bit.
 
 `rank` maps an array of numbers to integers, 0 where there is no number.
 """
@@ -31,7 +31,7 @@ def jumps(rank: Rank, low: float, high: float) -> np.ndarray:
 
 
 def _key(values: np.ndarray) -> np.ndarray:
-    """Number the floats in their order."""
+    """Return the numbers of floats in their order."""
     bits = (values + 0.0).view(np.int64)
     return np.where(bits < 0, -(bits & np.iinfo(np.int64).max), bits)
 

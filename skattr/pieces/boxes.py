@@ -174,8 +174,8 @@ def _grid(parts: list[Trees], asked: list[dict], row: Any) -> tuple[Grid, list[d
                 track = track.told_apart(LEVELS, part.levels[c]) if part.steps else track
             # inputs that are one number but for a cast are one input
             same = ("raw",) if track.kind == RAW else (chain, int(part.front.columns[c]))
-            key = (i, c) if is_levels else same
-            source = columns[track.column].setdefault(key, Input(i, c, track))
+            name: tuple = (i, c) if is_levels else same
+            source = columns[track.column].setdefault(name, Input(i, c, track))
             if is_levels:
                 source.n_levels = len(part.levels[c])
                 levels[id(source)] = part.levels[c]

@@ -28,11 +28,10 @@ from skattr.kernels import lookup
 from skattr.parallel import in_order
 from skattr.pieces.bisection import between, monotone_ends
 from skattr.pieces.pipeline import Preprocessing
-from skattr.pieces.steps import FREE, MISSING, NUMBER, RAW, SAME, Track
+from skattr.pieces.steps import FREE, MISSING, RAW, SAME, Track
 from skattr.storage import Kept
 
 NEAR = (RAW, SAME)  # kinds of inputs whose edges are raw numbers
-UNSURE = (NUMBER, FREE)  # kinds of inputs that may not be monotone
 OTHER = "any other"
 INTEGERS = (np.int64, np.uint64)  # the types that float64 rounds
 
@@ -68,7 +67,7 @@ class Route:
     def inputs(self, X: Any, wanted: set | None = None) -> np.ndarray:
         """Return the inputs, (n, m); with `wanted` only those of some raw columns are right."""
         if self.steps is not None:
-            X = self.steps.transform(X, wanted)
+            X = self.steps.transform(X, wanted, keep_sparse=self.front.absent != 0)
             if sparse.issparse(X):
                 X = _dense(X, self.front.absent)
         return self.front.inputs(X)
@@ -230,7 +229,7 @@ class Grid:
             for k, cells in enumerate(self.cells)
             if cells.labels is None
             and cells.partition is None
-            and (cells.open or any(source.track.kind in UNSURE for source in cells.inputs)
+            and (cells.open or any(source.track.kind not in NEAR for source in cells.inputs)
                  or not frames.is_number(self.row.X, k))
         ]  # fmt: skip
 
@@ -270,7 +269,7 @@ class Grid:
             if by_level:
                 firsts = np.unique(np.concatenate([first for first, _ in by_level.values()]))
                 some = frames.take_rows(X, firsts)
-                inputs = [route.inputs(some) for route in self.routes]
+                inputs = [route.inputs(some, set(by_level)) for route in self.routes]
                 found = np.empty(len(firsts), np.int32)
                 for k, (first, kind) in by_level.items():
                     self._fill(k, inputs, found, new[k])
@@ -332,7 +331,9 @@ class Grid:
         cells = self.cells[k]
         if cells.edges is not None:
             return cells.encode_numbers(values, self.names[k])
-        return self.encode(frames.with_columns(self.row.X, {k: values}))[k]
+        rows = frames.with_columns(self.row.X, {k: values})
+        new: list = [{} if c.open and i != k else None for i, c in enumerate(self.cells)]
+        return self._encode(rows, 1, new)[k]
 
     def takes_missing(self, k: int) -> bool:
         """Tell whether column k may be missing."""

@@ -21,7 +21,7 @@ import pandas as pd
 
 from skattr import frames
 from skattr.pieces.bisection import LIMITS, between, jumps
-from skattr.pieces.cells import NEAR, OTHER, Cells, Grid, Input, Nameless, Route, unknown_level
+from skattr.pieces.cells import NEAR, Cells, Grid, Input, Nameless, Route, unknown_level
 from skattr.pieces.steps import CUTS, LEVELS, MISSING, MONOTONE, NUMBER, RAW, Track
 from skattr.storage import Kept
 
@@ -60,7 +60,7 @@ def build(routes: list[Route], asked: list[list[Input]], levels: dict, row: Any)
 
 
 def _ignored(grid: Grid, k: int) -> Cells:
-    """Return the one cell of a column that the model never asks for, though it may refuse values."""
+    """Return the one cell of a column that the model never asks for; it may still refuse values."""
     fronts = [route.front for route in grid.routes]
     tracks = [t for r in grid.routes if r.steps for t in r.steps.tracks if t.column == k]
     levels = list(dict.fromkeys(v for t in tracks if t.kind == LEVELS for v in t.known))
@@ -115,7 +115,7 @@ def _enumerate_levels(grid: Grid, todo: dict[int, list]) -> None:
     """
     levels = _probe(grid, {k: v for k, v in todo.items() if v})
     none = _probe_if_taken(grid, {k: [None] for k in todo})
-    objects = [k for k in todo if _column_dtype(grid, k) == object]  # where None is not NaN
+    objects = [k for k in todo if frames.holds_objects(grid.row.X, k)]  # where None is not NaN
     nan = _probe_if_taken(grid, {k: [np.nan] for k in objects})
     unknown = {k: u for k, v in todo.items() if (u := unknown_level(v)) is not None}
     other = _probe_if_taken(grid, {k: [u] for k, u in unknown.items()})
@@ -131,10 +131,6 @@ def _enumerate_levels(grid: Grid, todo: dict[int, list]) -> None:
             (v, code_of[row.tobytes()]) for v, row in zip(known, levels.get(k, []), strict=True)
         ]
         grid.cells[k] = Cells(inputs, signatures, labels=labels)
-
-
-def _column_dtype(grid: Grid, k: int) -> Any:
-    return getattr(frames.column(grid.row.X, k), "dtype", None)
 
 
 def _probe(grid: Grid, values: dict[int, list]) -> dict[int, np.ndarray]:

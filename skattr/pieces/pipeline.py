@@ -1,7 +1,8 @@
 """A preprocessing that works column by column, pushed through to raw columns.
 
 The fitted steps are never inverted: values of raw columns go through them, and what comes out is
-ranked among the model's own edges. `tracks` says which raw column each output comes from (steps.py).
+ranked among the model's own edges. `tracks` says which raw column each output comes from
+(steps.py).
 """
 
 from __future__ import annotations
@@ -37,15 +38,16 @@ class Preprocessing:
             )
         self.tracks = tracks
 
-    def transform(self, X: Any, wanted: set | None = None) -> Any:
+    def transform(self, X: Any, wanted: set | None = None, keep_sparse: bool = True) -> Any:
         """Return what the model sees of X.
 
         With `wanted`, only the outputs of these raw columns are right: the parts of a
-        ColumnTransformer that do not touch them are not run.
+        ColumnTransformer that do not touch them are not run. Without `keep_sparse`, what it would
+        return as a sparse table may come dense.
         """
         first, *others = self.steps
         if wanted is not None and isinstance(first, ColumnTransformer):
-            X = _parts(first, X, wanted)
+            X = _parts(first, X, wanted, keep_sparse or bool(others))
         else:
             X = first.transform(X)
         for step in others:
@@ -77,10 +79,11 @@ class Preprocessing:
         return max(64, CHUNK // max(1, len(self.tracks)))
 
 
-def _parts(step: ColumnTransformer, X: Any, wanted: set) -> Any:
+def _parts(step: ColumnTransformer, X: Any, wanted: set, keep_sparse: bool) -> Any:
     """Run the parts of a ColumnTransformer that touch the wanted columns."""
     if _get_output_config("transform", step)["dense"] != "default":
         return step.transform(X)  # a frame, whose names may matter to what comes next
+    as_sparse = step.sparse_output_ and keep_sparse
     blocks: list = []
     for name, part, columns in step.transformers_:
         place = step.output_indices_[name]
@@ -88,11 +91,11 @@ def _parts(step: ColumnTransformer, X: Any, wanted: set) -> Any:
         if width == 0:
             continue
         if wanted.isdisjoint(step._transformer_to_input_indices[name]):
-            empty = sparse.csr_matrix if step.sparse_output_ else np.zeros
+            empty = sparse.csr_matrix if as_sparse else np.zeros
             blocks.append(empty((len(X), width)))
         else:
             blocks.append(part.transform(_safe_indexing(X, columns, axis=1)))
-    if step.sparse_output_:
+    if as_sparse:
         checked = [check_array(b, accept_sparse=True, ensure_all_finite=False) for b in blocks]
         return sparse.hstack(checked).tocsr()
     return np.hstack([b.toarray() if sparse.issparse(b) else b for b in blocks])

@@ -118,11 +118,9 @@ def trace(step: Any, tracks: list[Track], row: Any) -> list[Track]:
         return tracks
     for kind, rule in RULES.items():
         if isinstance(step, kind):
-            found = rule(step, tracks, row)
-            break
-    else:
-        found = _one_column(step, tracks, row)
-    return found
+            return rule(step, tracks, row)
+    name = f"{type(step).__module__.partition('.')[0]}.{type(step).__name__}"
+    return BY_NAME.get(name, _one_column)(step, tracks, row)
 
 
 def _one_column(step: Any, tracks: list[Track], row: Any) -> list[Track]:
@@ -240,6 +238,20 @@ def _columns(step: ColumnTransformer, tracks: list[Track], row: Any) -> list[Tra
     return result
 
 
+def _table_vectorizer(step: Any, tracks: list[Track], row: Any) -> list[Track]:
+    """Pass columns through skrub's TableVectorizer, which has one transformer for each."""
+    found = {}
+    for k, name in enumerate(frames.labels(row)):
+        transformer = step.transformers_.get(name)
+        kind = type(transformer).__name__
+        if kind == "OneHotEncoder":
+            found[name] = tracks[k].told_apart(LEVELS, transformer.categories_[0].tolist())
+        else:  # numbers are cast
+            cast = kind == "PassThrough" and frames.is_number(row, k)
+            found[name] = tracks[k].then(MONOTONE if cast else FREE)
+    return [found[step.output_to_input_[output]] for output in step.all_outputs_]
+
+
 # the first entry that fits; what is not here may still be a function of a single column
 RULES: dict[Any, Rule] = {
     (StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler, Binarizer): elementwise(MONOTONE),
@@ -257,3 +269,5 @@ RULES: dict[Any, Rule] = {
     FeatureUnion: _union,
     Pipeline: _pipeline,
 }
+# steps of libraries that are imported only by those who have them
+BY_NAME: dict[str, Rule] = {"skrub.TableVectorizer": _table_vectorizer}
