@@ -6,8 +6,11 @@ from typing import Any
 
 import numpy as np
 from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
 
 from skattr.pieces.outputs import Output
+
+THRESHOLD = (FixedThresholdClassifier, TunedThresholdClassifierCV)  # they change labels only
 
 
 class Unreadable(Exception):
@@ -42,10 +45,12 @@ class Pieces:
 
 
 def unwrap(estimator: Any) -> Any:
-    """Return the model inside a FrozenEstimator or a search."""
+    """Return the model inside a FrozenEstimator, a search or a threshold."""
     while True:
         if isinstance(estimator, FrozenEstimator):
             estimator = estimator.estimator
+        elif isinstance(estimator, THRESHOLD):
+            estimator = getattr(estimator, "estimator_", estimator.estimator)
         elif hasattr(estimator, "best_estimator_"):
             estimator = estimator.best_estimator_
         else:

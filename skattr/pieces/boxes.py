@@ -62,13 +62,37 @@ class Trees:
         """Return the same trees behind more steps."""
         return replace(self, steps=(*steps, *self.steps))
 
+    def plus(self, constant: Any) -> Trees:
+        """Return f + constant, a number or (k,)."""
+        return replace(self, constant=self.constant + constant)
+
     def at_outputs(self, places: Any, k: int) -> Trees:
         """Return trees whose outputs stand at some places among k."""
-        values = np.zeros((len(self.values), k))
-        values[:, places] = self.values
-        constant = np.zeros(k)
-        constant[places] = self.constant
-        return replace(self, values=values, constant=constant)
+        return self.combined(np.eye(k)[places])
+
+    def combined(self, weights: np.ndarray, width: int = 1) -> Trees:
+        """Return f @ weights, (k, m): each new output is a weighted sum of those there are.
+
+        Values are as wide as the outputs that one tree adds to, but no less than `width`.
+        """
+        own = self.values.shape[1]
+        blocks = {o: weights[o : o + own] for o in np.unique(self.outputs).tolist()}
+        spans = {o: np.flatnonzero(block.any(axis=0)) for o, block in blocks.items()}
+        width = max([width, *(span[-1] - span[0] + 1 for span in spans.values() if len(span))])
+        output = np.repeat(self.outputs, self.n_leaves())
+        values = np.empty((len(self.values), width))
+        outputs = np.empty_like(self.outputs)
+        for o, block in blocks.items():
+            first = min(spans[o].min(initial=weights.shape[1]), weights.shape[1] - width)
+            values[output == o] = self.values[output == o] @ block[:, first : first + width]
+            outputs[self.outputs == o] = first
+        constant = self.constant @ weights
+        return replace(self, values=values, outputs=outputs, constant=constant)
+
+    def n_leaves(self) -> np.ndarray:
+        """Return how many leaves each tree has."""
+        first = np.searchsorted(np.flatnonzero(self.column < 0), self.roots)
+        return np.diff(first, append=len(self.values))
 
 
 class Boxes(Pieces):
@@ -81,7 +105,7 @@ class Boxes(Pieces):
 
     def __init__(self, parts: list[Trees], output: Output, row: Any) -> None:
         super().__init__(output)
-        self.parts = [_select(part, output.columns) for part in parts]
+        self.parts = _equally_wide([_select(part, output.columns) for part in parts])
         self.asked = [part.nodes_of_inputs() for part in self.parts]
         self.grid, self.sources = _grid(self.parts, self.asked, row)
         self._compile()
@@ -142,9 +166,18 @@ class Boxes(Pieces):
 
 
 def _select(part: Trees, columns: list[int] | None) -> Trees:
-    if columns is None or part.values.shape[1] == 1:
+    k = len(part.constant)
+    if columns is None or columns == list(range(k)):
         return part
-    return replace(part, values=part.values[:, columns], constant=part.constant[columns])
+    return part.combined(np.eye(k)[:, columns])
+
+
+def _equally_wide(parts: list[Trees]) -> list[Trees]:
+    width = max(part.values.shape[1] for part in parts)
+    return [
+        part if part.values.shape[1] == width else part.combined(np.eye(len(part.constant)), width)
+        for part in parts
+    ]
 
 
 def _grid(parts: list[Trees], asked: list[dict], row: Any) -> tuple[Grid, list[dict]]:
@@ -213,7 +246,7 @@ def _table(
             nodes[at, SPLIT], nodes[at, MISSING] = split(part, at, inputs[c], grid.cells[k], sets)
         tables.append(nodes)
         roots.append(np.stack([part.roots + n_nodes, part.outputs], axis=1))
-        values.append(_centred(part, leaf, constant))
+        values.append(_centred(part, constant))
         n_nodes += len(nodes)
         n_boxes += len(part.values)
     return Table(
@@ -266,12 +299,12 @@ def _place(members: np.ndarray, sets: dict[bytes, int]) -> int:
     return sets.setdefault(members.tobytes(), sets.get(last, 0) + len(last))
 
 
-def _centred(part: Trees, leaf: np.ndarray, constant: np.ndarray) -> np.ndarray:
+def _centred(part: Trees, constant: np.ndarray) -> np.ndarray:
     """Return the values less each tree's median leaf, which is added to the constant."""
-    first = np.searchsorted(np.flatnonzero(leaf), part.roots)  # each tree's first leaf
-    trees = np.split(part.values, first[1:])
+    n_leaves = part.n_leaves()
+    trees = np.split(part.values, np.cumsum(n_leaves)[:-1])
     medians = np.array([np.median(values, axis=0) for values in trees])
     width = part.values.shape[1]
     for output in np.unique(part.outputs):
         constant[output : output + width] += medians[part.outputs == output].sum(axis=0)
-    return part.values - np.repeat(medians, [len(values) for values in trees], axis=0)
+    return part.values - np.repeat(medians, n_leaves, axis=0)

@@ -148,8 +148,10 @@ def _classifier(
         if several or pairwise or k != len(classes):
             names = [str(i) for i in range(k)]
             return Output(estimator, methods[output], output, None, names)
+    # two columns that are no probabilities of two classes say two things
+    both = output == "raw" or getattr(estimator, "multilabel_", False)
     for i, labels in enumerate(targets):
-        chosen = [1] if len(labels) == 2 else range(len(labels))
+        chosen = [1] if len(labels) == 2 and not both else range(len(labels))
         columns += [start + c for c in chosen]
         names += [f"y{i}__{labels[c]}" if several else str(labels[c]) for c in chosen]
         start += len(labels)

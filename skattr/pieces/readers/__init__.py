@@ -2,10 +2,12 @@
 
 A reader has `scales(estimator)`: the outputs on which the estimator is a sum of its pieces, best
 first, empty if it is none of its own; and `read(estimator, scale)`, which returns a list of parts
-(Trees, Linear) or raises Unreadable with the reason. A library whose answer before the link has no
-method of scikit-learn's has `margin(estimator, X)` too, and `has_margin(estimator)` if only some of
-its estimators have one; one whose own objects want containers of its own has
-`predict(estimator, X)`.
+(Trees, Linear) or raises Unreadable with the reason. It may also have
+
+- `why_not(estimator)`: why an estimator that it knows has no scale, or None;
+- `margin(estimator, X)`: the answer before the link, where no method of scikit-learn's gives it,
+  and `has_margin(estimator)`, if only some of its estimators have one;
+- `predict(estimator, X)`, where the library's own objects want containers of its own.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import numpy as np
 from skattr.pieces.base import Unreadable
 from skattr.pieces.readers import (
     catboost,
+    composites,
     ensembles,
     hist_gradient_boosting,
     lightgbm,
@@ -33,6 +36,7 @@ READERS: tuple[Any, ...] = (
     catboost,
     pipelines,
     ensembles,
+    composites,
 )
 
 
@@ -44,15 +48,19 @@ def scales(estimator: Any) -> tuple[str, ...]:
 def read(estimator: Any, scale: str) -> list:
     """Read an estimator as parts whose sum it is."""
     for reader in READERS:
-        found = reader.scales(estimator)
-        if scale in found:
+        if scale in reader.scales(estimator):
             return reader.read(estimator, scale)
-        if found:
-            raise Unreadable(
-                f"{type(estimator).__name__} is a sum of pieces on the scale "
-                f"{' or '.join(map(repr, found))}, not on {scale!r}"
-            )
-    raise Unreadable(f"there is no reader for {type(estimator).__name__}")
+    raise Unreadable(why_none(estimator, scale))
+
+
+def why_none(estimator: Any, scale: str | None = None) -> str:
+    """Say why no reader finds pieces, on a scale or at all."""
+    name = type(estimator).__name__
+    if found := scales(estimator):
+        where = " or ".join(map(repr, found))
+        return f"{name} is a sum of pieces on the scale {where}, not on {scale!r}"
+    reasons = (reader.why_not(estimator) for reader in READERS if hasattr(reader, "why_not"))
+    return next((why for why in reasons if why), f"there is no reader for {name}")
 
 
 def has_margin(estimator: Any) -> bool:

@@ -33,12 +33,27 @@ def scales(estimator: Any) -> tuple[str, ...]:
         if isinstance(estimator, VotingClassifier) and estimator.voting == "hard":
             return ()
     else:
-        mean_of = ["predict"]
+        # a mean has no link: what it predicts is raw
+        return ("predict", "raw") if "predict" in common else ()
     return tuple(scale for scale in mean_of if scale in common)
+
+
+def why_not(estimator: Any) -> str | None:
+    """Say why a mean of members is no sum of pieces."""
+    if not isinstance(estimator, BAGGING + VOTING):
+        return None
+    name = type(estimator).__name__
+    if isinstance(estimator, VotingClassifier) and estimator.voting == "hard":
+        return f"{name} counts votes, which is no mean"
+    wanted = "proba" if is_classifier(estimator) else "predict"
+    members = [unwrap(member) for member in estimator.estimators_]
+    member = next((m for m in members if wanted not in readers.scales(m)), members[0])
+    return f"a member of {name}: {readers.why_none(member, wanted)}"
 
 
 def read(estimator: Any, scale: str) -> list[Trees]:
     """Read all members, each with its weight."""
+    scale = scale if is_classifier(estimator) else "predict"
     if isinstance(estimator, BAGGING):
         return _bagging(estimator, scale)
     weights = np.ones(len(estimator.estimators_))

@@ -21,6 +21,11 @@ def read(estimator: Any, scale: str) -> list:
     return [part.behind(*_steps(estimator)) for part in readers.read(_last(estimator), scale)]
 
 
+def why_not(estimator: Any) -> str | None:
+    """Say why the last step has no scale."""
+    return readers.why_none(_last(estimator)) if isinstance(estimator, Pipeline) else None
+
+
 def has_margin(estimator: Any) -> bool:
     """Tell whether the last step has a margin."""
     return isinstance(estimator, Pipeline) and readers.has_margin(_last(estimator))
