@@ -102,20 +102,20 @@ def why_not(estimator: Any) -> str | None:
 def _stack(estimator: Any) -> list:
     """Read the members, weighted by the coefficients of the final estimator."""
     weights, intercept = _affine(estimator)
+    k = len(estimator.classes_) if isinstance(estimator, StackingClassifier) else 1
+    width = 1 if k == 2 else k  # of the probabilities of two classes it sees the second
     parts = []
-    start = 0
-    for member, method in zip(estimator.estimators_, estimator.stack_method_, strict=True):
+    for i, member in enumerate(estimator.estimators_):
+        method = estimator.stack_method_[i]
+        own = weights[i * width : (i + 1) * width]
+        if method == "predict_proba" and k == 2:
+            own = np.vstack([np.zeros_like(own), own])
         found = readers.read(unwrap(member), _scale_of(estimator, method))
-        # of the probabilities of two classes the final estimator sees the second
-        second = method == "predict_proba" and len(estimator.classes_) == 2
-        width = 1 if second else len(found[0].constant)
-        own = weights[start : start + width]
-        start += width
-        own = np.vstack([np.zeros_like(own), own]) if second else own
         parts += [_weighted(part, own) for part in found]
+    rest = weights[len(estimator.estimators_) * width :]
     if estimator.passthrough:
-        parts += _passed_through(estimator, weights[start:])
-    elif start != len(weights):
+        parts += _passed_through(estimator, rest)
+    elif len(rest):
         raise Unreadable(f"the members of {type(estimator).__name__} are not understood")
     return [parts[0].plus(intercept), *parts[1:]]
 
@@ -218,9 +218,7 @@ def _scaled_back(estimator: TransformedTargetRegressor) -> list:
     """Read the regressor, brought back to the scale of the target."""
     factor, shift = _inverse(estimator, unwrap(estimator.transformer_))
     parts = readers.read(unwrap(estimator.regressor_), "predict")
-    k = len(parts[0].constant)
-    factors = np.broadcast_to(factor, k)
-    weights = factors.reshape(1, 1) if k == 1 else np.diag(factors)
+    weights = np.diag(np.atleast_1d(factor))  # one factor, or one for each target
     parts = [_weighted(part, weights) for part in parts]
     return [parts[0].plus(shift), *parts[1:]]
 
