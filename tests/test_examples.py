@@ -17,6 +17,12 @@ def test_quickstart(capsys):
     assert "exact" in printed and "step function" in printed
 
 
+def test_pipeline_dataframe(capsys):
+    runpy.run_path(str(EXAMPLES / "pipeline_dataframe.py"), run_name="__main__")
+    printed = capsys.readouterr().out
+    assert "Curve of area" in printed and "any other" in printed and "boxes" in printed
+
+
 def test_picture(tmp_path, monkeypatch):
     pytest.importorskip("matplotlib", reason="the picture needs matplotlib")
     path = tmp_path / "curves.png"
