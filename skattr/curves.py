@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -108,6 +110,31 @@ class ConstantTable:
         """Return one step."""
         step = {"lower": [-np.inf], "upper": [np.inf], "closed": ["right"]}
         return pd.DataFrame(step), self.values[None]
+
+
+class LevelTable:
+    """A function of levels, and what to try it at: (labels, values), which it may refuse."""
+
+    kind = "levels"
+
+    def __init__(self, function: Callable, asked: list) -> None:
+        self.function = function
+        self.asked = asked
+
+    def evaluate(self, values: Any, name: Any) -> np.ndarray:
+        """Call the function."""
+        return self.function(values)
+
+    def rows(self) -> tuple[pd.DataFrame, np.ndarray]:
+        """Return the function at all levels that it takes."""
+        found: dict = {}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of unknown categories, which are what is asked for
+            for labels, values in self.asked:
+                with suppress(ValueError):
+                    found.update(zip(labels, self.function(values), strict=True))
+        frame = pd.DataFrame({"level": pd.Series(list(found), dtype=object)})
+        return frame, np.array(list(found.values()))
 
 
 class FunctionTable:

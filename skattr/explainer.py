@@ -18,7 +18,7 @@ from sklearn.utils.validation import (
 )
 
 from skattr import frames, models
-from skattr.curves import CellTable, ConstantTable, Curve, FunctionTable
+from skattr.curves import CellTable, ConstantTable, Curve, FunctionTable, LevelTable
 from skattr.engines import Engine, Jobs
 from skattr.explanation import Explanation
 from skattr.inputs import (
@@ -34,7 +34,7 @@ from skattr.measures import LinearCombination, Measure, as_measure
 from skattr.measures.background import Background, check_weights, that_count
 from skattr.measures.base import as_terms, copy_terms
 from skattr.parallel import in_order
-from skattr.pieces import Boxes, Grid, Output, Pieces, as_pieces, choose_output
+from skattr.pieces import Additive, Boxes, Grid, Output, Pieces, as_pieces, choose_output
 from skattr.solution import Solution, merge, plan, prepare, solve
 from skattr.storage import Kept
 
@@ -355,7 +355,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
     def _check_reading(self, X: Any) -> None:
         """Compare what was read with what the model says; a wrong reading is a black box."""
         pieces = self._read()
-        if not isinstance(pieces, Boxes):
+        if not isinstance(pieces, Boxes | Additive):
             return
         some = np.unique(np.linspace(0, len(X) - 1, 64).astype(int))
         rows = frames.take_rows(X, some)
@@ -380,6 +380,8 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         levels = None
         if isinstance(pieces, Boxes):
             levels = np.array([cells.labels is not None for cells in pieces.grid.cells])
+        elif isinstance(pieces, Additive):
+            levels = pieces.levels
         background = Background(X, weights, levels)
         terms = [replace(term, measure=clone(term.measure)) for term in self._plan]
         # an array has a row for columns of levels too; a dict that names one is a mistake
@@ -401,6 +403,8 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         wanted = list(range(len(self._names)))
         if isinstance(pieces, Boxes):
             wanted = pieces.grid.without_table()
+        elif isinstance(pieces, Additive):
+            wanted = np.flatnonzero(~pieces.levels).tolist()
         for k in wanted:
             values = frames.sorted_values(frames.column(X, k))
             if k in self._points:
@@ -478,14 +482,18 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _table(
         self, a: int, k: int, outputs: list[int]
-    ) -> CellTable | ConstantTable | FunctionTable:
+    ) -> CellTable | ConstantTable | LevelTable | FunctionTable:
         solution = self._solved()
         grid = self._grid
         if grid is not None and not solution.rest[a] and grid.describe_cells(k) is not None:
             return CellTable(grid, k, solution.curve(a, grid.cells[k].n_codes)[:, outputs])
         if all(term.measure.depends == "nothing" for term in self._active()):
             return ConstantTable(solution.constants[a][outputs])
-        return FunctionTable(partial(self._at_values, a, k, outputs), self._points[k])
+        function = partial(self._at_values, a, k, outputs)
+        pieces = self.pieces_
+        if isinstance(pieces, Additive) and pieces.levels[k]:
+            return LevelTable(function, pieces.level_values(k))
+        return FunctionTable(function, self._points[k])
 
     def _at_values(self, a: int, k: int, outputs: list[int], values: Any) -> np.ndarray:
         rows = frames.with_columns(self._row.X, {k: values})

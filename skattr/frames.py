@@ -139,6 +139,13 @@ def to_float(values: Any) -> np.ndarray:
     return np.asarray(values, dtype=np.float64)
 
 
+def as_column(values: list) -> pd.Series:
+    """Return Python's own values as a column; None stays None."""
+    array = np.empty(len(values), object)
+    array[:] = values
+    return pd.Series(array) if None in values else pd.Series(array).infer_objects()
+
+
 def is_missing(value: Any) -> bool:
     """Tell whether a single value is missing."""
     missing = pd.isna(value)

@@ -4,6 +4,7 @@
 |----------------|--------|---------------------|-----------------------------------------------|
 | one_violation  | Boxes  | rows                | exact curves; groups                          |
 | box_products   | Boxes  | factors             | exact curves; groups                          |
+| additive       | Additive | rows, factors     | exact; groups                                 |
 | finite_sum     | any    | rows                | exact, one model call for each distinct value |
 | evaluation     | any    | atoms               | exact, one evaluation an atom                 |
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from skattr.engines.additive import AdditiveTerms
 from skattr.engines.base import Engine
 from skattr.engines.box_products import BoxProducts
 from skattr.engines.evaluation import Evaluation
@@ -20,7 +22,7 @@ from skattr.engines.one_violation import OneViolation
 from skattr.measures.base import Measure
 from skattr.pieces import Pieces
 
-ENGINES = (OneViolation(), BoxProducts(), FiniteSum(), Evaluation())
+ENGINES = (OneViolation(), BoxProducts(), AdditiveTerms(), FiniteSum(), Evaluation())
 
 
 def candidates(engine: Any) -> tuple[tuple[Engine, ...], bool]:
@@ -58,5 +60,5 @@ def _no_engine(engine: Any, pieces: Pieces, term: Measure) -> str:
     return (
         f"there is no {what} for {term!r} on {pieces.describe()}. There are:\n{table}"
         f"{term!r} has the view {', '.join(term.views)}; take a measure with another view "
-        "(PartialDependence has rows) or a model that is read as boxes."
+        "(PartialDependence has rows) or a model that is read as boxes or as an additive model."
     )

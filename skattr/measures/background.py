@@ -23,6 +23,7 @@ class Background:
         if levels is not None:
             self.levels |= levels
         self._encoded: tuple | None = None
+        self._summed: tuple | None = None
 
     def __len__(self) -> int:
         return len(self.weights)
@@ -36,6 +37,12 @@ class Background:
         if self._encoded is None or self._encoded[0] is not grid:
             self._encoded = (grid, *grid.meet(self.X, n_jobs))
         return self._encoded[1:]
+
+    def summed(self, pieces: Any) -> np.ndarray:
+        """Return the weighted sums of the terms of an additive model, (d, k)."""
+        if self._summed is None or self._summed[0] is not pieces:
+            self._summed = (pieces, pieces.sums(self.X, self.weights))
+        return self._summed[1]
 
 
 def as_background(X: Any, sample_weight: Any = None) -> Background:

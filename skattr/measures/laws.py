@@ -1,19 +1,21 @@
 """One-dimensional laws: the factors of product measures.
 
-A law knows the mass of each code of a column, `masses(grid, k)`, code 0 (missing) first. `coded`
-returns what an engine keeps of it: something small that adds up over batches with `merge`.
+What an engine keeps of a law is small and adds up over batches with `merge`: `coded(grid)` knows
+the mass of each code of a column, `masses(grid, k)`, code 0 (missing) first; `summed(pieces)` the
+mean of a column's term in an additive model, `mean(pieces, k)`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from skattr import frames
 from skattr.measures.background import Background
+from skattr.measures.quadrature import mean_on
 
 
 @dataclass(eq=False)
@@ -28,6 +30,10 @@ class Empirical:
         grid, codes = self.background.seen(grid)
         codes, n_codes = codes[self.k], grid.cells[self.k].n_codes
         return Counts(np.bincount(codes, weights=self.background.weights, minlength=n_codes))
+
+    def summed(self, pieces: Any) -> Total:
+        """Return the sum of the column's term."""
+        return Total(self.background.summed(pieces)[self.k], float(self.background.weights.sum()))
 
 
 @dataclass(eq=False)
@@ -46,6 +52,22 @@ class Counts:
 
 
 @dataclass(eq=False)
+class Total:
+    """The weighted sum of a function, and the weight."""
+
+    total: np.ndarray  # (k,)
+    weight: float
+
+    def mean(self, pieces: Any, k: int) -> np.ndarray:
+        """Return the mean."""
+        return self.total / self.weight
+
+    def merge(self, other: Total) -> Total:
+        """Add a batch."""
+        return Total(self.total + other.total, self.weight + other.weight)
+
+
+@dataclass(eq=False)
 class Interval:
     """The uniform law on [low, high]; a point if they are equal."""
 
@@ -60,12 +82,7 @@ class Interval:
 
     def masses(self, grid: Any, k: int) -> np.ndarray:
         """Return the mass of each code: lengths over high - low."""
-        if not np.isfinite([self.low, self.high]).all():
-            has = "no value" if self.low > self.high else "infinite values"
-            raise ValueError(
-                f"column {self.name!r} has {has} in the background, so that nothing is uniform on "
-                f"its range; give domain={{{self.name!r}: (low, high)}}"
-            )
+        self._check()
         n_codes = grid.cells[k].n_codes
         if self.low == self.high:
             codes = grid.encode_values(k, np.array([self.low]))
@@ -80,6 +97,31 @@ class Interval:
         low, high = self.low / 2, self.high / 2  # so that the range does not overflow
         below = np.clip((ends / 2 - low) / (high - low), 0.0, 1.0)
         return np.bincount(codes, weights=np.diff(below), minlength=n_codes)
+
+    def summed(self, pieces: Any) -> Interval:
+        """Return itself: it is small."""
+        return self
+
+    def mean(self, pieces: Any, k: int) -> np.ndarray:
+        """Return the mean of a column's term."""
+        self._check()
+        if self.low == self.high:
+            return pieces.at_values(k, np.array([self.low]))[0]
+        try:
+            return mean_on(partial(pieces.at_values, k), self.low, self.high, pieces.cuts(k))
+        except (ArithmeticError, AttributeError, TypeError, ValueError) as error:
+            raise ValueError(
+                f"column {self.name!r}: the mean over the range {self.low} to {self.high} of what "
+                f"the model makes of it is not known exactly ({error})"
+            ) from error
+
+    def _check(self) -> None:
+        if not np.isfinite([self.low, self.high]).all():
+            has = "no value" if self.low > self.high else "infinite values"
+            raise ValueError(
+                f"column {self.name!r} has {has} in the background, so that nothing is uniform on "
+                f"its range; give domain={{{self.name!r}: (low, high)}}"
+            )
 
     def merge(self, other: Interval) -> Interval:
         """Widen the interval to a batch's."""
@@ -101,12 +143,21 @@ class Levels:
 
     def masses(self, grid: Any, k: int) -> np.ndarray:
         """Return the mass of each code."""
+        codes = grid.encode_values(k, self._column())
+        return np.bincount(codes, minlength=grid.cells[k].n_codes) / len(self.levels)
+
+    def summed(self, pieces: Any) -> Levels:
+        """Return itself: it is small."""
+        return self
+
+    def mean(self, pieces: Any, k: int) -> np.ndarray:
+        """Return the mean of a column's term."""
+        return pieces.at_values(k, self._column()).mean(axis=0)
+
+    def _column(self) -> Any:
         if not self.levels:
             raise ValueError(f"column {self.name!r} has no level in the background")
-        array = np.empty(len(self.levels), object)
-        array[:] = self.levels
-        codes = grid.encode_values(k, pd.Series(array).infer_objects())
-        return np.bincount(codes, minlength=grid.cells[k].n_codes) / len(self.levels)
+        return frames.as_column(self.levels)
 
     def merge(self, other: Levels) -> Levels:
         """Join a batch's levels."""

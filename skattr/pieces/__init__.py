@@ -1,5 +1,6 @@
 """f: the user's model, read as a sum of simple pieces."""
 
+from skattr.pieces.additive import Additive
 from skattr.pieces.base import Pieces, Unreadable, unwrap
 from skattr.pieces.black_box import BlackBox
 from skattr.pieces.boxes import Boxes
@@ -8,6 +9,6 @@ from skattr.pieces.outputs import Output
 from skattr.pieces.reading import as_pieces, choose_output
 
 __all__ = [
-    "BlackBox", "Boxes", "Cells", "Grid", "Output", "Pieces", "Unreadable", "as_pieces",
+    "Additive", "BlackBox", "Boxes", "Cells", "Grid", "Output", "Pieces", "Unreadable", "as_pieces",
     "choose_output", "unwrap",
 ]  # fmt: skip

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
@@ -256,11 +256,12 @@ class Grid:
         by_level = self._by_level(X)
         by_row = [k for k in range(len(self.cells)) if k not in by_level]
         size = min([r.steps.rows_at_once() for r in self.routes if r.steps is not None], default=n)
-        with self._refusals(X):
+        behind = any(route.steps is not None for route in self.routes)
+        with refusals(X, self.row.X, self._inputs, behind):
             for start in range(0, n, max(size, 1)):
                 block = slice(start, min(start + size, n))
                 rows = X if size >= n else frames.take_rows(X, block)
-                inputs = [route.inputs(rows, set(by_row)) for route in self.routes]
+                inputs = self._inputs(rows, set(by_row))
 
                 def fill(k: int, inputs: list = inputs, block: slice = block) -> None:
                     self._fill(k, inputs, codes[k, block], new[k])
@@ -269,7 +270,7 @@ class Grid:
             if by_level:
                 firsts = np.unique(np.concatenate([first for first, _ in by_level.values()]))
                 some = frames.take_rows(X, firsts)
-                inputs = [route.inputs(some, set(by_level)) for route in self.routes]
+                inputs = self._inputs(some, set(by_level))
                 found = np.empty(len(firsts), np.int32)
                 for k, (first, kind) in by_level.items():
                     self._fill(k, inputs, found, new[k])
@@ -279,9 +280,11 @@ class Grid:
     def _by_level(self, X: Any) -> dict[int, tuple[np.ndarray, np.ndarray]]:
         """Return the columns behind steps whose distinct values are few enough to look up."""
         steps = [route.steps for route in self.routes if route.steps is not None]
-        behind = {track.column for step in steps for track in step.tracks}
-        found = {k: frames.distinct(frames.column(X, k)) for k in behind if frames.is_level(X, k)}
-        return {k: v for k, v in found.items() if len(v[0]) <= len(X) // 2}
+        return few_levels(X, {track.column for step in steps for track in step.tracks})
+
+    def _inputs(self, X: Any, wanted: set | None = None) -> list:
+        """Return the inputs of all routes."""
+        return [route.inputs(X, wanted) for route in self.routes]
 
     def _fill(self, k: int, inputs: list, codes: np.ndarray, new: dict | None) -> None:
         cells = self.cells[k]
@@ -298,33 +301,6 @@ class Grid:
         for source, out in zip(sources, result, strict=True):
             source.rank(inputs[source.route][:, source.place], out)
         return np.ascontiguousarray(result.T)
-
-    @contextmanager
-    def _refusals(self, X: Any) -> Iterator[None]:
-        """Turn what a fitted step or the model says of X into an error that names the column."""
-        try:
-            yield
-        except (TypeError, ValueError) as error:
-            if all(route.steps is None for route in self.routes):
-                why = frames.unusual(X)
-            else:
-                why = self._blame(X)
-            raise ValueError(f"the model refuses X: {error}{why}") from error
-
-    def _blame(self, X: Any) -> str:
-        """Name the column that the fitted steps refuse, by trying one after the other."""
-        for k, name in enumerate(self.names):
-            try:
-                values = frames.take_rows(X, frames.distinct(frames.column(X, k))[0])
-                rows = frames.with_columns(self.row.X, {k: frames.column(values, k)})
-                for route in self.routes:
-                    route.inputs(rows)
-            except (TypeError, ValueError):
-                return (
-                    f" (column {name!r}: leave such rows out, or let the step that prepares it "
-                    "take them, as handle_unknown and SimpleImputer do)"
-                )
-        return ""
 
     def encode_values(self, k: int, values: Any) -> np.ndarray:
         """Return the codes of raw values of column k."""
@@ -439,3 +415,36 @@ class Grid:
             frame.loc[len(frame)] = [np.nan, np.nan, "missing"]
             codes = np.append(codes, missing)
         return frame, codes
+
+
+def few_levels(X: Any, columns: Iterable[int]) -> dict[int, tuple[np.ndarray, np.ndarray]]:
+    """Return the columns of levels whose distinct values are few enough to look up."""
+    found = {k: frames.distinct(frames.column(X, k)) for k in columns if frames.is_level(X, k)}
+    return {k: v for k, v in found.items() if len(v[0]) <= len(X) // 2}
+
+
+@contextmanager
+def refusals(X: Any, row: Any, inputs: Callable, behind_steps: bool) -> Iterator[None]:
+    """Turn what a fitted step or the model says of X into an error that names the column.
+
+    `inputs` refuses rows as the model does, `row` is one that it takes.
+    """
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        why = _blame(X, row, inputs) if behind_steps else frames.unusual(X)
+        raise ValueError(f"the model refuses X: {error}{why}") from error
+
+
+def _blame(X: Any, row: Any, inputs: Callable) -> str:
+    """Name the column that the fitted steps refuse, by trying one after the other."""
+    for k, name in enumerate(frames.labels(row)):
+        try:
+            values = frames.take_rows(X, frames.distinct(frames.column(X, k))[0])
+            inputs(frames.with_columns(row, {k: frames.column(values, k)}))
+        except (TypeError, ValueError):
+            return (
+                f" (column {name!r}: leave such rows out, or let the step that prepares it "
+                "take them, as handle_unknown and SimpleImputer do)"
+            )
+    return ""

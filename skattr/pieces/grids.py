@@ -157,9 +157,7 @@ def _probe_if_taken(grid: Grid, values: dict[int, list]) -> dict[int, np.ndarray
 
 
 def _repeated(values: list, n: int) -> pd.Series:
-    array = np.empty(n, object)
-    array[:] = [values[i % len(values)] for i in range(n)]
-    return pd.Series(array) if None in values else pd.Series(array).infer_objects()
+    return frames.as_column([values[i % len(values)] for i in range(n)])
 
 
 # -- numbers, ranked behind the fitted steps -----------------------------------------------------

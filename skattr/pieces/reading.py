@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from skattr.pieces import readers
+from skattr.pieces.additive import Additive, Linear
 from skattr.pieces.base import Pieces, Unreadable, unwrap
 from skattr.pieces.black_box import BlackBox
 from skattr.pieces.boxes import Boxes
@@ -25,6 +26,10 @@ def as_pieces(output: Output, row: Any, refuted: str | None = None) -> Pieces:
     if refuted is not None:
         return BlackBox(output, refuted)
     try:
-        return Boxes(readers.read(output.estimator, output.scale), output, row)
+        parts = readers.read(output.estimator, output.scale)
+        linear = [isinstance(part, Linear) for part in parts]
+        if any(linear) and not all(linear):
+            raise Unreadable(f"{type(output.estimator).__name__} mixes trees and linear models")
+        return (Additive if all(linear) else Boxes)(parts, output, row)
     except Unreadable as reason:
         return BlackBox(output, str(reason))

@@ -23,7 +23,7 @@ VOTING = (VotingClassifier, VotingRegressor)
 
 
 def scales(estimator: Any) -> tuple[str, ...]:
-    """Return the scales on which all members are sums of boxes, and the ensemble is their mean."""
+    """Return the scales on which all members are sums of pieces, and the ensemble is their mean."""
     if not isinstance(estimator, BAGGING + VOTING):
         return ()
     common = set.intersection(*(set(readers.scales(unwrap(m))) for m in estimator.estimators_))
@@ -51,7 +51,7 @@ def why_not(estimator: Any) -> str | None:
     return f"a member of {name}: {readers.why_none(member, wanted)}"
 
 
-def read(estimator: Any, scale: str) -> list[Trees]:
+def read(estimator: Any, scale: str) -> list:
     """Read all members, each with its weight."""
     scale = scale if is_classifier(estimator) else "predict"
     if isinstance(estimator, BAGGING):
@@ -66,7 +66,7 @@ def read(estimator: Any, scale: str) -> list[Trees]:
     ]
 
 
-def _bagging(estimator: Any, scale: str) -> list[Trees]:
+def _bagging(estimator: Any, scale: str) -> list:
     parts = []
     shared: dict = {}
     n_members = len(estimator.estimators_)
@@ -80,8 +80,9 @@ def _bagging(estimator: Any, scale: str) -> list[Trees]:
                 part = part.at_outputs(member.classes_.astype(int), len(estimator.classes_))
             # members that see the same columns in the same way share one front; what an encoder or
             # another step does in between is its own
-            own = part.levels or part.steps
-            way = id(part.front) if own else (type(part.front), part.front.takes_missing)
-            part.front = shared.setdefault((features.tobytes(), way), part.front)
+            if isinstance(part, Trees):
+                own = part.levels or part.steps
+                way = id(part.front) if own else (type(part.front), part.front.takes_missing)
+                part.front = shared.setdefault((features.tobytes(), way), part.front)
             parts.append(part.behind(step).scaled(1 / n_members))
     return parts

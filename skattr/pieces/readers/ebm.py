@@ -1,0 +1,78 @@
+"""interpret's explainable boosting machines without interactions.
+
+They are sums of functions of one column each: in what they predict under the identity link, else
+before the link.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from skattr.pieces.additive import Linear
+from skattr.pieces.base import Unreadable
+from skattr.pieces.steps import CUTS, LEVELS, Track
+
+NAMES = ("ExplainableBoostingRegressor", "ExplainableBoostingClassifier")
+
+
+def scales(estimator: Any) -> tuple[str, ...]:
+    """Return the scales on which the model is a sum of its terms."""
+    if not _is_ebm(estimator):
+        return ()
+    return ("predict", "raw") if estimator.link_ == "identity" else ("raw",)
+
+
+def _is_ebm(estimator: Any) -> bool:
+    return any(
+        kind.__module__.startswith("interpret.") and kind.__name__ in NAMES
+        for kind in type(estimator).__mro__
+    )
+
+
+def read(estimator: Any, scale: str) -> list[Linear]:
+    """Read the terms as inputs, each for every output, which are added up."""
+    pairs = [
+        name
+        for name, columns in zip(estimator.term_names_, estimator.term_features_, strict=True)
+        if len(columns) > 1
+    ]
+    if pairs:
+        raise Unreadable(
+            f"{type(estimator).__name__} has terms of several columns, {', '.join(pairs)}; fit it "
+            "with interactions=0"
+        )
+    constant = np.atleast_1d(np.asarray(estimator.intercept_, np.float64))
+    k = len(constant)
+    front = TermsFront(estimator, k)
+    return [Linear(front, np.tile(np.eye(k), len(estimator.term_features_)), constant)]
+
+
+def has_margin(estimator: Any) -> bool:
+    """Tell whether this is a regressor behind a link."""
+    return _is_ebm(estimator) and not hasattr(estimator, "decision_function")
+
+
+def margin(estimator: Any, X: Any) -> np.ndarray:
+    """Return the answer before the link."""
+    return estimator.eval_terms(X).sum(axis=1) + estimator.intercept_
+
+
+class TermsFront:
+    """The terms of the model, as it evaluates them itself."""
+
+    def __init__(self, estimator: Any, k: int) -> None:
+        self.estimator = estimator
+        self.columns = np.repeat([columns[0] for columns in estimator.term_features_], k)
+
+    def inputs(self, X: Any) -> np.ndarray:
+        """Return each term for each output."""
+        return self.estimator.eval_terms(X).reshape(len(X), -1)
+
+    def track(self, c: int, track: Track) -> Track:
+        """Return the track behind the model's own cuts or levels."""
+        bins = self.estimator.bins_[self.columns[c]][0]
+        if isinstance(bins, dict):
+            return track.told_apart(LEVELS, list(bins))
+        return track.told_apart(CUTS, np.nextafter(bins, -np.inf).tolist())
