@@ -200,11 +200,11 @@ class Additive(Pieces):
 
     def refuted(self, rows: Any) -> str | None:
         """Compare what was read with what the model and its steps say of some rows."""
+        terms = self.contributions(rows)
         for steps in self.chains.values():
             mixed = None if steps is None else steps.mixes(rows)
             if mixed is not None:
                 return f"column {mixed!r} moves what the steps make of other columns"
-        terms = self.contributions(rows)
         size = np.abs(self.constant) + np.abs(terms).sum(axis=1)
         off = np.abs(self.constant + terms.sum(axis=1) - self.predict(rows))
         if (off <= max(part.rounding for part in self.parts) * size).all():
