@@ -198,7 +198,12 @@ FINALS = [
     LinearSVR(loss="squared_epsilon_insensitive", dual=False),
     GridSearchCV(Ridge(), {"alpha": [0.1, 10.0]}, cv=2),
     make_pipeline(StandardScaler(), Ridge()),
-    make_pipeline(RobustScaler(), "passthrough", MinMaxScaler((1, 3)), SGDRegressor()),
+    make_pipeline(
+        RobustScaler(),
+        "passthrough",
+        MinMaxScaler((1, 3)),
+        SGDRegressor(max_iter=20_000, random_state=0),
+    ),
 ]
 
 
@@ -222,7 +227,7 @@ def test_stacking_of_members_that_are_dropped_or_fitted_before():
 @pytest.mark.parametrize(
     "final, word",
     [
-        (RandomForestRegressor(3), "RandomForestRegressor, is not linear"),
+        (RandomForestRegressor(3, random_state=0), "RandomForestRegressor, is not linear"),
         (PoissonRegressor(), "PoissonRegressor, is not linear"),
         (make_pipeline(PCA(), Ridge()), "PCA"),
         (make_pipeline(MinMaxScaler(clip=True), Ridge()), "MinMaxScaler"),
@@ -237,14 +242,17 @@ def test_stacking_with_a_final_estimator_that_bends(final, word):
 
 def test_stacking_of_a_member_that_is_no_sum():
     X = table()
-    members = [("a", tree()), ("b", prepared(AdaBoostRegressor(n_estimators=3)))]
+    members = [("a", tree()), ("b", prepared(AdaBoostRegressor(n_estimators=3, random_state=0)))]
     model = StackingRegressor(members, cv=2).fit(X, target(X))
     black_box(model, model.predict, X, "AdaBoostRegressor", "median")
 
 
 def test_stacking_that_passes_raw_columns_through():
     X = table()[["age", "size"]]
-    members = [("a", DecisionTreeRegressor(max_depth=4)), ("b", RandomForestRegressor(3))]
+    members = [
+        ("a", DecisionTreeRegressor(max_depth=4, random_state=0)),
+        ("b", RandomForestRegressor(3, random_state=0)),
+    ]
     model = StackingRegressor(members, Ridge(), cv=2, passthrough=True).fit(X, X["size"] ** 2)
     if readers.scales(LinearRegression()):
         agrees(model, model.predict, X)
@@ -335,7 +343,7 @@ def test_a_target_that_is_scaled(scaler):
 def test_a_scaled_target_as_last_step_and_of_several_members():
     X = table()
     inner = TransformedTargetRegressor(
-        DecisionTreeRegressor(max_depth=3), transformer=MinMaxScaler()
+        DecisionTreeRegressor(max_depth=3, random_state=0), transformer=MinMaxScaler()
     )
     model = prepared(inner).fit(X, target(X))
     exact(model, model.predict, X)
@@ -382,7 +390,9 @@ def test_several_targets(member):
 
 def test_several_targets_behind_steps_and_of_stacks():
     X = table()
-    model = prepared(MultiOutputRegressor(DecisionTreeRegressor(max_depth=3))).fit(X, targets(X))
+    model = prepared(MultiOutputRegressor(DecisionTreeRegressor(max_depth=3, random_state=0))).fit(
+        X, targets(X)
+    )
     exact(model, model.predict, X)
     stack = StackingRegressor([("a", tree()), ("b", hist())], Ridge(), cv=2)
     model = MultiOutputRegressor(stack).fit(X, targets(X))
@@ -442,11 +452,11 @@ def test_labels_that_all_rows_may_have(n_labels):
 def test_reasons():
     X = table()
     y = target(X)
-    chain = RegressorChain(prepared_numbers(DecisionTreeRegressor(max_depth=3)))
+    chain = RegressorChain(prepared_numbers(DecisionTreeRegressor(max_depth=3, random_state=0)))
     numbers = X[["age", "size"]]
     chain.fit(numbers, targets(X)[:, :2])
     black_box(chain, chain.predict, numbers, "RegressorChain", "what others predict")
-    model = prepared(AdaBoostRegressor(n_estimators=3)).fit(X, y)
+    model = prepared(AdaBoostRegressor(n_estimators=3, random_state=0)).fit(X, y)
     black_box(model, model.predict, X, "AdaBoostRegressor", "median")
     bag = BaggingRegressor(model.steps[-1][1], n_estimators=2).fit(numbers, y)
     black_box(
@@ -462,7 +472,10 @@ def prepared_numbers(model):
     "model, words",
     [
         (CalibratedClassifierCV(class_tree(), cv=2), ["CalibratedClassifierCV", "bends"]),
-        (prepared(AdaBoostClassifier(n_estimators=3)), ["AdaBoostClassifier", "vote"]),
+        (
+            prepared(AdaBoostClassifier(n_estimators=3, random_state=0)),
+            ["AdaBoostClassifier", "vote"],
+        ),
         (prepared(CalibratedClassifierCV(GaussianNB(), cv=2)), ["CalibratedClassifierCV"]),
         (VotingClassifier([("a", boosted())], voting="soft"), ["VotingClassifier", "'raw', not"]),
     ],
@@ -544,7 +557,7 @@ def test_nested():
     exact(model, model.predict, X)
     numbers = X[["age", "size"]]
     inner = prepared_numbers(GradientBoostingRegressor(n_estimators=3, max_depth=2))
-    members = [("a", inner), ("b", DecisionTreeRegressor(max_depth=3))]
+    members = [("a", inner), ("b", DecisionTreeRegressor(max_depth=3, random_state=0))]
     stack = StackingRegressor(members, Ridge(), cv=2)
     model = BaggingRegressor(stack, n_estimators=3, random_state=0).fit(numbers, y)
     exact(model, model.predict, numbers)
@@ -560,7 +573,9 @@ def test_soft_voting_of_pipelines():
 
 def test_outputs_are_shifted_and_only_widened_if_they_must():
     X = table()[["age", "size"]]
-    (part,) = read_trees(RandomForestClassifier(3).fit(X, classes(X.assign(town=""), 2)), "proba")
+    (part,) = read_trees(
+        RandomForestClassifier(3, random_state=0).fit(X, classes(X.assign(town=""), 2)), "proba"
+    )
     shifted = part.at_outputs([3, 4], 6)
     assert shifted.values.shape[1] == 2
     assert shifted.outputs.tolist() == [3] * 3
