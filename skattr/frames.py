@@ -314,16 +314,22 @@ def with_columns(row: Any, columns: dict[int, Any]) -> Any:
         return result
     if is_frame(row):
         frame = _frame(row)
-        new = [
-            nw.new_series(frame.columns[k], to_list(values), backend=frame.implementation)
-            for k, values in columns.items()
-        ]
+        new = [_series(frame, k, to_list(values)) for k, values in columns.items()]
         return frame[rows, :].with_columns(*new).to_native()
     arrays = {k: to_array(values) for k, values in columns.items()}
     result = row[rows].astype(np.result_type(row.dtype, *(a.dtype for a in arrays.values())))
     for k, array in arrays.items():
         result[:, k] = array
     return result
+
+
+def _series(frame: nw.DataFrame, k: int, values: list) -> nw.Series:
+    """Return values as a column of a frame, of its dtype where they fit."""
+    name = frame.columns[k]
+    with suppress(Exception):  # each library has errors of its own
+        dtype = frame.schema[name]
+        return nw.new_series(name, values, dtype=dtype, backend=frame.implementation)
+    return nw.new_series(name, values, backend=frame.implementation)
 
 
 def _like(values: Any, dtype: Any) -> pd.Series:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import validate_data
 
@@ -16,8 +17,8 @@ from skattr import frames
 
 def takes_missing(estimator: Any) -> bool:
     """Tell whether missing values may be handed to the estimator, which may still refuse them."""
-    if not hasattr(estimator, "__sklearn_tags__"):
-        return True
+    if isinstance(estimator, Pipeline) or not hasattr(estimator, "__sklearn_tags__"):
+        return True  # a pipeline's tags do not know of its imputers
     return bool(get_tags(estimator).input_tags.allow_nan)
 
 

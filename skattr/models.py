@@ -20,7 +20,8 @@ def check(estimator: Any) -> None:
         raise TypeError(f"{estimator.__name__} is a class, not a model: pass a fitted instance")
     if isinstance(estimator, Pipeline) and not hasattr(estimator, "predict"):
         name, last = estimator.steps[-1]
-        kind = repr(last) if last is None or isinstance(last, str) else type(last).__name__
+        none = last is None or isinstance(last, str)
+        kind = "passthrough" if none else type(last).__name__
         raise TypeError(
             f"the Pipeline is no model: its last step {name!r} ({kind}) has no predict; end it "
             "with an estimator that predicts"

@@ -51,13 +51,21 @@ class Linear:
         """Return the same function behind more steps."""
         return replace(self, steps=(*steps, *self.steps))
 
+    def plus(self, constant: Any) -> Linear:
+        """Return f + constant, a number or (k,)."""
+        return replace(self, constant=self.constant + constant)
+
     def at_outputs(self, places: Any, k: int) -> Linear:
         """Return the function with its outputs at some places among k."""
-        coefficients = np.zeros((k, self.coefficients.shape[1]))
-        coefficients[places] = self.coefficients
-        constant = np.zeros(k)
-        constant[places] = self.constant
-        return replace(self, coefficients=coefficients, constant=constant)
+        return self.combined(np.eye(k)[places])
+
+    def combined(self, weights: np.ndarray) -> Linear:
+        """Return f @ weights, (k, m): each new output is a weighted sum of those there are."""
+        return replace(
+            self,
+            coefficients=weights.T @ self.coefficients,
+            constant=self.constant @ weights,
+        )
 
 
 class Additive(Pieces):

@@ -45,6 +45,8 @@ def build(routes: list[Route], asked: list[list[Input]], levels: dict, row: Any)
             cells[k] = _model_levels(inputs, levels)
         elif kinds == [RAW]:
             cells[k] = _numbers(routes, inputs[0])
+        elif not numbers:
+            cells[k] = _there_or_not(grid, k)
         elif all(kind in (LEVELS, MISSING) for kind in kinds):
             known = [v for source in inputs for v in (*source.track.known, *source.track.replaced)]
             todo[k] = list(dict.fromkeys(v for v in known if not frames.is_missing(v)))
@@ -161,6 +163,15 @@ def _repeated(values: list, n: int) -> pd.Series:
 
 
 # -- numbers, ranked behind the fitted steps -----------------------------------------------------
+
+
+def _there_or_not(grid: Grid, k: int) -> Cells:
+    """Return the cells of a column of which the model is told only whether it is missing."""
+    inputs = grid.cells[k].inputs
+    present = _probe(grid, {k: [grid.present(k)]})[k]
+    missing = _probe_if_taken(grid, {k: [None]}).get(k, np.full_like(present, -1))
+    whole = (np.array([-np.inf, np.inf]), np.ones(1, np.int64))
+    return Cells(inputs, np.concatenate([missing, present]), partition=whole)
 
 
 def _with_indicators(grid: Grid, k: int) -> Cells:

@@ -13,12 +13,12 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 from sklearn.compose import ColumnTransformer
-from sklearn.utils import _safe_indexing, check_array
+from sklearn.utils import check_array
 from sklearn.utils._set_output import _get_output_config
 
 from skattr import frames
 from skattr.pieces.base import Unreadable
-from skattr.pieces.steps import Track, trace
+from skattr.pieces.steps import Track, inputs_of, trace
 
 CHUNK = 2**22  # numbers of a transformed table that are there at a time
 
@@ -90,11 +90,12 @@ def _parts(step: ColumnTransformer, X: Any, wanted: set, keep_sparse: bool) -> A
         width = place.stop - place.start
         if width == 0:
             continue
-        if wanted.isdisjoint(step._transformer_to_input_indices[name]):
+        places, table = inputs_of(step, name, columns, X)
+        if wanted.isdisjoint(places):
             empty = sparse.csr_matrix if as_sparse else np.zeros
             blocks.append(empty((len(X), width)))
         else:
-            blocks.append(part.transform(_safe_indexing(X, columns, axis=1)))
+            blocks.append(part.transform(table))
     if as_sparse:
         checked = [check_array(b, accept_sparse=True, ensure_all_finite=False) for b in blocks]
         return sparse.hstack(checked).tocsr()

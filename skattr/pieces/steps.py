@@ -224,14 +224,29 @@ def _pipeline(step: Pipeline, tracks: list[Track], row: Any) -> list[Track]:
     return tracks
 
 
+def inputs_of(step: ColumnTransformer, name: str, columns: Any, X: Any) -> tuple[list[int], Any]:
+    """Return the columns of X that a part of a ColumnTransformer sees: places, and the table.
+
+    They are found by their names, if there are any: X may have them in another order than in
+    training.
+    """
+    places = list(step._transformer_to_input_indices[name])
+    if hasattr(step, "feature_names_in_") and frames.is_frame(X):
+        wanted = step.feature_names_in_[places].tolist()
+        columns = wanted[0] if np.isscalar(columns) else wanted
+        labels = frames.labels(X)
+        places = [labels.index(label) for label in wanted]
+    return places, _safe_indexing(X, columns, axis=1)
+
+
 def _columns(step: ColumnTransformer, tracks: list[Track], row: Any) -> list[Track]:
     result: list = [None] * max((place.stop for place in step.output_indices_.values()), default=0)
     for name, part, columns in step.transformers_:
         place = step.output_indices_[name]
         if place.start == place.stop:
             continue
-        own = [tracks[i] for i in step._transformer_to_input_indices[name]]
-        found = trace(part, own, _safe_indexing(row, columns, axis=1))
+        places, own_row = inputs_of(step, name, columns, row)
+        found = trace(part, [tracks[i] for i in places], own_row)
         if len(found) != place.stop - place.start:
             raise Unreadable(f"the outputs of the step {name!r} are not understood")
         result[place] = found
