@@ -316,11 +316,19 @@ def with_columns(row: Any, columns: dict[int, Any]) -> Any:
         frame = _frame(row)
         new = [_series(frame, k, to_list(values)) for k, values in columns.items()]
         return frame[rows, :].with_columns(*new).to_native()
-    arrays = {k: to_array(values) for k, values in columns.items()}
+    arrays = {k: _numbers(to_array(values), row.dtype) for k, values in columns.items()}
     result = row[rows].astype(np.result_type(row.dtype, *(a.dtype for a in arrays.values())))
     for k, array in arrays.items():
         result[:, k] = array
     return result
+
+
+def _numbers(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Return objects as numbers, where that is what they stand among: None is NaN there."""
+    if array.dtype.kind == "O" and dtype.kind == "f":
+        with suppress(TypeError, ValueError):
+            return array.astype(dtype)
+    return array
 
 
 def _series(frame: nw.DataFrame, k: int, values: list) -> nw.Series:
