@@ -34,7 +34,7 @@ from skattr.measures import LinearCombination, Measure, as_measure
 from skattr.measures.background import Background, check_weights, that_count
 from skattr.measures.base import as_terms, copy_terms
 from skattr.parallel import in_order
-from skattr.pieces import Additive, Boxes, Grid, Output, Pieces, as_pieces, choose_output
+from skattr.pieces import Boxes, Grid, Output, Pieces, as_pieces, choose_output
 from skattr.solution import Solution, merge, plan, prepare, solve
 from skattr.storage import Kept
 
@@ -355,8 +355,6 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
     def _check_reading(self, X: Any) -> None:
         """Compare what was read with what the model says; a wrong reading is a black box."""
         pieces = self._read()
-        if not isinstance(pieces, Boxes | Additive):
-            return
         some = np.unique(np.linspace(0, len(X) - 1, 64).astype(int))
         rows = frames.take_rows(X, some)
         self._refuted = pieces.refuted(rows)
@@ -366,9 +364,10 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _refuse_open_columns(self) -> None:
         """Refuse batches where a column's cells are only those met."""
-        grid = self._grid
-        if grid is not None and grid.open_columns:
-            names = [self._names[k] for k in grid.open_columns]
+        grids = [addend.grid for addend in self._read().addends if addend.grid is not None]
+        columns = sorted({k for grid in grids for k in grid.open_columns})
+        if columns:
+            names = [self._names[k] for k in columns]
             self._solution = None
             raise ValueError(
                 f"partial_fit: what the model tells apart in the columns {names} depends on the "
@@ -377,12 +376,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _prepare(self, X: Any, weights: np.ndarray) -> list:
         pieces = self._read()
-        levels = None
-        if isinstance(pieces, Boxes):
-            levels = np.array([cells.labels is not None for cells in pieces.grid.cells])
-        elif isinstance(pieces, Additive):
-            levels = pieces.levels
-        background = Background(X, weights, levels)
+        background = Background(X, weights, pieces.levels)
         terms = [replace(term, measure=clone(term.measure)) for term in self._plan]
         # an array has a row for columns of levels too; a dict that names one is a mistake
         domain = {
@@ -400,12 +394,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _keep_points(self, X: Any, pieces: Pieces) -> None:
         """Keep the distinct values of the columns whose curve has no table to be read from."""
-        wanted = list(range(len(self._names)))
-        if isinstance(pieces, Boxes):
-            wanted = pieces.grid.without_table()
-        elif isinstance(pieces, Additive):
-            wanted = np.flatnonzero(~pieces.levels).tolist()
-        for k in wanted:
+        for k in pieces.without_table():
             values = frames.sorted_values(frames.column(X, k))
             if k in self._points:
                 values = frames.sorted_values(np.concatenate([self._points[k], values]))
@@ -432,7 +421,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         self.exact_ = all(term.engine.exact for term in terms)
         self.base_value_ = _scalar(self._solution.base_value)
         self.output_names_ = list(self._output.names)
-        self._grid = pieces.grid if isinstance(pieces, Boxes) else None
+        self._grid = pieces.grid
 
     def _choose(self, features: Any) -> list[int]:
         if features is None:
@@ -490,9 +479,9 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         if all(term.measure.depends == "nothing" for term in self._active()):
             return ConstantTable(solution.constants[a][outputs])
         function = partial(self._at_values, a, k, outputs)
-        pieces = self.pieces_
-        if isinstance(pieces, Additive) and pieces.levels[k]:
-            return LevelTable(function, pieces.level_values(k))
+        levels = self.pieces_.level_values(k)
+        if levels is not None:
+            return LevelTable(function, levels)
         return FunctionTable(function, self._points[k])
 
     def _at_values(self, a: int, k: int, outputs: list[int], values: Any) -> np.ndarray:

@@ -1,18 +1,20 @@
 """The dispatch: all engines in order of preference. The first that can serve a term does.
 
-| engine         | pieces | view of the measure | gives                                         |
-|----------------|--------|---------------------|-----------------------------------------------|
-| one_violation  | Boxes  | rows                | exact curves; groups                          |
-| box_products   | Boxes  | factors             | exact curves; groups                          |
-| additive       | Additive | rows, factors     | exact; groups                                 |
-| finite_sum     | any    | rows                | exact, one model call for each distinct value |
-| evaluation     | any    | atoms               | exact, one evaluation an atom                 |
+| engine         | pieces   | view of the measure | gives                                         |
+|----------------|----------|---------------------|-----------------------------------------------|
+| one_violation  | Boxes    | rows                | exact curves; groups                          |
+| box_products   | Boxes    | factors             | exact curves; groups                          |
+| additive       | Additive | rows, factors       | exact; groups                                 |
+| addends        | Sum      | rows, factors       | exact; groups                                 |
+| finite_sum     | any      | rows                | exact, one model call for each distinct value |
+| evaluation     | any      | atoms               | exact, one evaluation an atom                 |
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from skattr.engines.addends import Addends
 from skattr.engines.additive import AdditiveTerms
 from skattr.engines.base import Engine
 from skattr.engines.box_products import BoxProducts
@@ -22,7 +24,14 @@ from skattr.engines.one_violation import OneViolation
 from skattr.measures.base import Measure
 from skattr.pieces import Pieces
 
-ENGINES = (OneViolation(), BoxProducts(), AdditiveTerms(), FiniteSum(), Evaluation())
+ENGINES = (
+    OneViolation(),
+    BoxProducts(),
+    AdditiveTerms(),
+    Addends(),
+    FiniteSum(),
+    Evaluation(),
+)
 
 
 def candidates(engine: Any) -> tuple[tuple[Engine, ...], bool]:

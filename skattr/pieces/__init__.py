@@ -6,9 +6,10 @@ from skattr.pieces.black_box import BlackBox
 from skattr.pieces.boxes import Boxes
 from skattr.pieces.cells import Cells, Grid
 from skattr.pieces.outputs import Output
+from skattr.pieces.sum import Sum
 from skattr.pieces.reading import as_pieces, choose_output
 
 __all__ = [
-    "Additive", "BlackBox", "Boxes", "Cells", "Grid", "Output", "Pieces", "Unreadable", "as_pieces",
+    "Additive", "BlackBox", "Boxes", "Cells", "Grid", "Output", "Pieces", "Sum", "Unreadable", "as_pieces",
     "choose_output", "unwrap",
 ]  # fmt: skip

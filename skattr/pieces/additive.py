@@ -16,7 +16,6 @@ from skattr.pieces.cells import OTHER, few_levels, refusals, unknown_level
 from skattr.pieces.outputs import Output
 from skattr.pieces.pipeline import CHUNK, Preprocessing
 from skattr.pieces.steps import CUTS, LEVELS, MISSING, Track
-from skattr.storage import Kept
 
 
 class Front(Protocol):
@@ -76,9 +75,8 @@ class Additive(Pieces):
     """
 
     def __init__(self, parts: list[Linear], output: Output, row: Any) -> None:
-        super().__init__(output)
+        super().__init__(output, row)
         self.parts = [_select(part, output.columns) for part in parts]
-        self.row = Kept(row)
         self.names = frames.labels(row)
         self.constant = np.sum([part.constant for part in self.parts], axis=0)
         self.chains: dict[tuple, Preprocessing | None] = {}
@@ -181,18 +179,20 @@ class Additive(Pieces):
         return (sparse.csr_array(inputs) @ weights).toarray().reshape(shape)
 
     @property
-    def levels(self) -> np.ndarray:
+    def levels(self) -> np.ndarray:  # type: ignore[override]
         """Whether a column is one of levels to the fitted steps, (d,)."""
         kinds: list[set] = [set() for _ in self.names]
         for track in (track for tracks in self.tracks for track in tracks):
             kinds[track.column].add(track.kind)
         return np.array([LEVELS in found and found <= {LEVELS, MISSING} for found in kinds], bool)
 
-    def level_values(self, k: int) -> list[tuple[list, pd.Series]]:
+    def level_values(self, k: int) -> list[tuple[list, pd.Series]] | None:
         """Return what a column of levels may hold: labels and raw values, to be tried together.
 
         The model may refuse all but the first.
         """
+        if not self.levels[k]:
+            return None
         tracks = [track for tracks in self.tracks for track in tracks if track.column == k]
         every = [level for track in tracks for level in (*track.known, *track.replaced)]
         known = list(dict.fromkeys(v for v in every if not frames.is_missing(v)))
@@ -206,21 +206,20 @@ class Additive(Pieces):
         tracks = [t for tracks in self.tracks for t in tracks if t.column == k and t.kind == CUTS]
         return np.unique([cut for track in tracks for cut in track.known])
 
-    def refuted(self, rows: Any) -> str | None:
-        """Compare what was read with what the model and its steps say of some rows."""
+    def without_table(self) -> list[int]:
+        """Return the columns that are numbers."""
+        return np.flatnonzero(~self.levels).tolist()
+
+    def reading(self, rows: Any) -> tuple[Any, Any]:
+        """Return the sum of all terms at some rows."""
         terms = self.contributions(rows)
-        for steps in self.chains.values():
-            mixed = None if steps is None else steps.mixes(rows)
-            if mixed is not None:
-                return f"column {mixed!r} moves what the steps make of other columns"
         size = np.abs(self.constant) + np.abs(terms).sum(axis=1)
-        off = np.abs(self.constant + terms.sum(axis=1) - self.predict(rows))
-        if (off <= max(part.rounding for part in self.parts) * size).all():
-            return None
-        return (
-            f"the coefficients of {type(self.output.estimator).__name__} do not add up to what its "
-            f"{self.output.method} returns"
-        )
+        rounding = max(part.rounding for part in self.parts)
+        return self.constant + terms.sum(axis=1), rounding * size
+
+    def preprocessings(self) -> list:
+        """Return the steps of all parts."""
+        return [steps for steps in self.chains.values() if steps is not None]
 
     def describe(self) -> str:
         """Say how many columns there are."""

@@ -8,7 +8,9 @@ import numpy as np
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
 
+from skattr import frames
 from skattr.pieces.outputs import Output
+from skattr.storage import Kept
 
 THRESHOLD = (FixedThresholdClassifier, TunedThresholdClassifierCV)  # they change labels only
 
@@ -21,11 +23,21 @@ class Pieces:
     """An estimator as engines see it.
 
     Every kind of pieces can be evaluated, `predict(X)` → (n, k): that is what makes the engines
-    that only evaluate serve all of them. What else there is, the kind says.
+    that only evaluate serve all of them. What was read can be compared with it, `refuted(rows)`.
+    What else there is, the kind says: a `grid` of cells, columns of `levels`.
     """
 
-    def __init__(self, output: Output) -> None:
+    grid: Any = None
+    levels: np.ndarray | None = None  # (d,) whether a column holds levels to the model
+
+    def __init__(self, output: Output, row: Any) -> None:
         self.output = output
+        self.row = Kept(row)  # one row of X
+
+    @property
+    def addends(self) -> tuple[Pieces, ...]:
+        """The pieces whose sum this is."""
+        return (self,)
 
     @property
     def n_outputs(self) -> int:
@@ -38,6 +50,38 @@ class Pieces:
 
     def name_levels(self, X: Any) -> None:
         """Learn from X the names of levels that the model keeps no names of."""
+
+    def without_table(self) -> list[int]:
+        """Return the columns whose curve may have no table: it is shown at the values met."""
+        return list(range(len(frames.labels(self.row.X))))
+
+    def level_values(self, k: int) -> list | None:
+        """Return what a column of levels may hold, where its curve has no table, or None."""
+        return None
+
+    def reading(self, rows: Any) -> tuple[Any, Any] | None:
+        """Return f as it was read at some rows, (n, k), and how far that may be off."""
+        return None
+
+    def preprocessings(self) -> list:
+        """Return the steps in front of the model that were read as working column by column."""
+        return []
+
+    def refuted(self, rows: Any) -> str | None:
+        """Compare what was read with what the model and its steps say of some rows."""
+        found = self.reading(rows)
+        if found is None:
+            return None
+        for steps in self.preprocessings():
+            mixed = steps.mixes(rows)
+            if mixed is not None:
+                return f"column {mixed!r} moves what the steps make of other columns"
+        if (np.abs(found[0] - self.predict(rows)) <= found[1]).all():
+            return None
+        return (
+            f"what was read of {type(self.output.estimator).__name__} does not add up to what its "
+            f"{self.output.method} returns"
+        )
 
     def describe(self) -> str:
         """Say in a few words what was read."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from skattr.pieces.base import Pieces
 from skattr.pieces.outputs import Output
 
@@ -9,8 +11,8 @@ from skattr.pieces.outputs import Output
 class BlackBox(Pieces):
     """An estimator that can only be evaluated; `reason` says why."""
 
-    def __init__(self, output: Output, reason: str) -> None:
-        super().__init__(output)
+    def __init__(self, output: Output, row: Any, reason: str) -> None:
+        super().__init__(output, row)
         self.reason = reason
 
     def describe(self) -> str:

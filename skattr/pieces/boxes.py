@@ -104,7 +104,7 @@ class Boxes(Pieces):
     """
 
     def __init__(self, parts: list[Trees], output: Output, row: Any) -> None:
-        super().__init__(output)
+        super().__init__(output, row)
         self.parts = _equally_wide([_select(part, output.columns) for part in parts])
         self.asked = [part.nodes_of_inputs() for part in self.parts]
         self.grid, self.sources = _grid(self.parts, self.asked, row)
@@ -139,20 +139,25 @@ class Boxes(Pieces):
         """Learn from X the names of levels that the model keeps no names of."""
         self.grid.name_levels(X)
 
-    def refuted(self, rows: Any) -> str | None:
-        """Compare what was read with what the model and its steps say of some rows."""
+    @property
+    def levels(self) -> np.ndarray:  # type: ignore[override]
+        """Whether a column holds levels to the model, (d,)."""
+        return np.array([cells.labels is not None for cells in self.grid.cells])
+
+    def without_table(self) -> list[int]:
+        """Return the columns whose cells may be no levels and no intervals on the raw scale."""
+        return self.grid.without_table()
+
+    def reading(self, rows: Any) -> tuple[Any, Any]:
+        """Return the sum of the boxes that rows are in; some libraries add up in float32."""
         grid, codes = self.grid.meet(rows)
-        for steps in {id(r.steps): r.steps for r in self.grid.routes if r.steps}.values():
-            mixed = steps.mixes(rows)
-            if mixed is not None:
-                return f"column {mixed!r} moves what the steps make of other columns"
-        rounding = 1e-8 + 1e-12 * np.abs(self.table.values).max()
-        if np.allclose(self.on(grid).evaluate(codes), self.predict(rows), 1e-5, rounding):
-            return None
-        return (
-            f"the trees of {type(self.output.estimator).__name__} do not add up to what its "
-            f"{self.output.method} returns"
-        )
+        found = self.on(grid).evaluate(codes)
+        rounding = 1e-8 + 1e-12 * np.abs(self.table.values).max(initial=0.0)
+        return found, rounding + 1e-5 * np.abs(found)
+
+    def preprocessings(self) -> list:
+        """Return the steps of all routes."""
+        return list({id(r.steps): r.steps for r in self.grid.routes if r.steps}.values())
 
     @property
     def n_boxes(self) -> int:

@@ -10,6 +10,7 @@ from skattr.pieces.base import Pieces, Unreadable, unwrap
 from skattr.pieces.black_box import BlackBox
 from skattr.pieces.boxes import Boxes
 from skattr.pieces.outputs import Output, resolve
+from skattr.pieces.sum import Sum
 
 
 def choose_output(estimator: Any, output: str, X: Any) -> Output:
@@ -24,12 +25,11 @@ def as_pieces(output: Output, row: Any, refuted: str | None = None) -> Pieces:
     What no reader knows, or what was found to be read wrongly, is a black box.
     """
     if refuted is not None:
-        return BlackBox(output, refuted)
+        return BlackBox(output, row, refuted)
     try:
         parts = readers.read(output.estimator, output.scale)
         linear = [isinstance(part, Linear) for part in parts]
-        if any(linear) and not all(linear):
-            raise Unreadable(f"{type(output.estimator).__name__} mixes trees and linear models")
-        return (Additive if all(linear) else Boxes)(parts, output, row)
+        kind = Additive if all(linear) else Sum if any(linear) else Boxes
+        return kind(parts, output, row)
     except Unreadable as reason:
-        return BlackBox(output, str(reason))
+        return BlackBox(output, row, str(reason))
