@@ -20,6 +20,7 @@ from sklearn.ensemble import (
 )
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
+from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
@@ -48,6 +49,7 @@ Y = (X["age"] * X["height"] - X["weight"]).to_numpy()
 LABELS = np.where(Y > 0, "yes", "no")
 TREE = DecisionTreeRegressor(random_state=0, max_depth=4).fit(X, Y)
 RIDGE = Ridge().fit(X, Y)
+NEAREST = KNeighborsRegressor(3).fit(X, Y)  # a black box
 MODELS = {
     "tree": TREE,
     "forest": RandomForestRegressor(3, random_state=0).fit(X, Y),
@@ -439,15 +441,19 @@ def test_unknown_engine(model, engine):
 def test_an_engine_that_serves_no_term():
     with refused("one_violation", "Dirac"):
         MeasureExplainer(TREE, Dirac(), engine="one_violation").fit(X)
-    with refused("one_violation", "Ridge"):
+    with refused("one_violation", "KNeighborsRegressor"):
+        MeasureExplainer(NEAREST, engine="one_violation").fit(X)
+    with refused("one_violation", "additive model"):
         MeasureExplainer(RIDGE, engine="one_violation").fit(X)
+    with refused("additive", "1 tree"):
+        MeasureExplainer(TREE, engine="additive").fit(X)
 
 
 @pytest.mark.parametrize("engine", ["exact", "auto"])
 def test_no_exact_engine_prints_the_table(engine):
     for measure in (ProductMarginal(), Uniform() - Expectation(), Expectation("product")):
-        with refused("engine", "Ridge", "| pieces", "one_violation", "finite_sum"):
-            MeasureExplainer(RIDGE, measure, engine=engine).fit(X)
+        with refused("engine", "KNeighbors", "| pieces", "one_violation", "additive", "finite_sum"):
+            MeasureExplainer(NEAREST, measure, engine=engine).fit(X)
 
 
 @pytest.mark.parametrize("output", ["logit", None, 3])
