@@ -65,7 +65,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         μ, or its name: "partial_dependence", "product_marginal", "uniform", "expectation".
     output : {"auto", "raw", "proba", "predict"}, default="auto"
         What is explained. Auto takes the scale on which the model is a sum of pieces:
-        probabilities of a forest, margins of boosting, the decision function of a linear classifier,
+        probabilities of a forest, margins of boosting, decision functions of linear classifiers,
         the prediction of a regressor (before its link: with the poisson or gamma loss that is the
         log scale).
     engine : {"auto", "exact"}, an engine's name, or an Engine, default="auto"
