@@ -79,8 +79,12 @@ class Addends(Engine):
 
     def mean(self, pieces: Sum, state: list[Addend]) -> np.ndarray:
         """Return the sum of the means."""
-        pairs = zip(pieces.addends, state, strict=True)
-        return np.sum([one.engine.mean(addend, one.state) for addend, one in pairs], axis=0)
+        total = np.zeros(pieces.n_outputs)
+        for addend, one in zip(pieces.addends, state, strict=True):
+            mean = one.engine.mean(addend, one.state)
+            assert mean is not None
+            total = total + mean
+        return total
 
     def integrate(
         self, pieces: Any, state: Any, X: Any, codes: Any, own: Own, chosen: list[int], jobs: Jobs

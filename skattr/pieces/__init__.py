@@ -4,12 +4,13 @@ from skattr.pieces.additive import Additive
 from skattr.pieces.base import Pieces, Unreadable, unwrap
 from skattr.pieces.black_box import BlackBox
 from skattr.pieces.boxes import Boxes
-from skattr.pieces.cells import Cells, Grid
+from skattr.pieces.cells import Cells
+from skattr.pieces.grid import Grid
 from skattr.pieces.outputs import Output
-from skattr.pieces.sum import Sum
 from skattr.pieces.reading import as_pieces, choose_output
+from skattr.pieces.sum import Sum
 
 __all__ = [
-    "Additive", "BlackBox", "Boxes", "Cells", "Grid", "Output", "Pieces", "Sum", "Unreadable", "as_pieces",
-    "choose_output", "unwrap",
+    "Additive", "BlackBox", "Boxes", "Cells", "Grid", "Output", "Pieces", "Sum", "Unreadable",
+    "as_pieces", "choose_output", "unwrap",
 ]  # fmt: skip

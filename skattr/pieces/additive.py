@@ -12,9 +12,10 @@ from scipy import sparse
 
 from skattr import frames
 from skattr.pieces.base import Pieces
-from skattr.pieces.cells import OTHER, few_levels, refusals, unknown_level
+from skattr.pieces.cells import OTHER, unknown_level
 from skattr.pieces.outputs import Output
 from skattr.pieces.pipeline import CHUNK, Preprocessing
+from skattr.pieces.routes import few_levels, refusals
 from skattr.pieces.steps import CUTS, LEVELS, MISSING, Track
 
 

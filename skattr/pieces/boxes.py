@@ -12,10 +12,12 @@ from skattr import frames
 from skattr.kernels.boxes import COLUMN, LEFT, MISSING, RIGHT, SPLIT, Table
 from skattr.kernels.group_values import add_group
 from skattr.pieces.base import Pieces
-from skattr.pieces.cells import Cells, Front, Grid, Input, Route
-from skattr.pieces.grids import build
+from skattr.pieces.cells import Cells
+from skattr.pieces.enumeration import build
+from skattr.pieces.grid import Grid
 from skattr.pieces.outputs import Output
 from skattr.pieces.pipeline import Preprocessing
+from skattr.pieces.routes import Front, Input, Route
 from skattr.pieces.steps import LEVELS, RAW
 
 

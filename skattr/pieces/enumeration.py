@@ -21,7 +21,9 @@ import pandas as pd
 
 from skattr import frames
 from skattr.pieces.bisection import LIMITS, between, jumps
-from skattr.pieces.cells import NEAR, Cells, Grid, Input, Nameless, Route, unknown_level
+from skattr.pieces.cells import Cells, Nameless, unknown_level
+from skattr.pieces.grid import NEAR, Grid
+from skattr.pieces.routes import Input, Route
 from skattr.pieces.steps import CUTS, LEVELS, MISSING, MONOTONE, NUMBER, RAW, Track
 from skattr.storage import Kept
 

@@ -1,0 +1,242 @@
+"""The cells of all raw columns: from rows to codes, and from codes to words."""
+
+from __future__ import annotations
+
+import warnings
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+
+from skattr import frames
+from skattr.parallel import in_order
+from skattr.pieces.bisection import between, monotone_ends
+from skattr.pieces.cells import OTHER, Cells, unknown_level
+from skattr.pieces.routes import Route, dense, few_levels, refusals
+from skattr.pieces.steps import MISSING, RAW, SAME
+from skattr.storage import Kept
+
+NEAR = (RAW, SAME)  # kinds of inputs whose edges are raw numbers
+
+
+@dataclass(eq=False)
+class Grid:
+    """The cells of all raw columns, and the fitted steps that lead to them."""
+
+    routes: list[Route]
+    cells: list[Cells]
+    row: Kept  # one row of X: what the other columns hold while one is looked at
+    offset: np.ndarray = field(init=False)  # (d + 1,) where the codes of a column start
+
+    def __post_init__(self) -> None:
+        sizes = [c.n_codes for c in self.cells]
+        self.offset = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+    @property
+    def names(self) -> list:
+        """The names of the raw columns."""
+        return frames.labels(self.row.X)
+
+    @property
+    def open_columns(self) -> list[int]:
+        """The columns whose cells cannot be enumerated."""
+        return [k for k, cells in enumerate(self.cells) if cells.open]
+
+    def without_table(self) -> list[int]:
+        """Return the columns whose cells may be no levels and no intervals on the raw scale."""
+        return [
+            k
+            for k, cells in enumerate(self.cells)
+            if cells.labels is None
+            and cells.partition is None
+            and (cells.open or any(source.track.kind not in NEAR for source in cells.inputs)
+                 or not frames.is_number(self.row.X, k))
+        ]  # fmt: skip
+
+    def encode(self, X: Any, n_jobs: int | None = 1) -> np.ndarray:
+        """Return the codes of X, (d, n); refuses what the model's `predict` refuses."""
+        return self._encode(X, n_jobs, [None] * len(self.cells))
+
+    def meet(self, X: Any, n_jobs: int | None = 1) -> tuple[Grid, np.ndarray]:
+        """Return a grid that knows the cells of X in open columns too, and the codes of X."""
+        if not self.open_columns:
+            return self, self.encode(X, n_jobs)
+        new: list = [{} if cells.open else None for cells in self.cells]
+        codes = self._encode(X, n_jobs, new)
+        cells = list(self.cells)
+        for k, found in enumerate(new):
+            if found:
+                rows = np.frombuffer(b"".join(found), np.int32).reshape(len(found), -1)
+                cells[k] = replace(cells[k], signatures=np.concatenate([cells[k].signatures, rows]))
+        return Grid(self.routes, cells, self.row), codes
+
+    def _encode(self, X: Any, n_jobs: int | None, new: list) -> np.ndarray:
+        n = len(X)
+        codes = np.empty((len(self.cells), n), np.int32)
+        by_level = self._by_level(X)
+        by_row = [k for k in range(len(self.cells)) if k not in by_level]
+        size = min([r.steps.rows_at_once() for r in self.routes if r.steps is not None], default=n)
+        behind = any(route.steps is not None for route in self.routes)
+        with refusals(X, self.row.X, self._inputs, behind):
+            for start in range(0, n, max(size, 1)):
+                block = slice(start, min(start + size, n))
+                rows = X if size >= n else frames.take_rows(X, block)
+                inputs = self._inputs(rows, set(by_row))
+
+                def fill(k: int, inputs: list = inputs, block: slice = block) -> None:
+                    self._fill(k, inputs, codes[k, block], new[k])
+
+                deque(in_order(fill, by_row, n_jobs), maxlen=0)
+            if by_level:
+                firsts = np.unique(np.concatenate([first for first, _ in by_level.values()]))
+                some = frames.take_rows(X, firsts)
+                inputs = self._inputs(some, set(by_level))
+                found = np.empty(len(firsts), np.int32)
+                for k, (first, kind) in by_level.items():
+                    self._fill(k, inputs, found, new[k])
+                    codes[k] = found[np.searchsorted(firsts, first)][kind]
+        return codes
+
+    def _by_level(self, X: Any) -> dict[int, tuple[np.ndarray, np.ndarray]]:
+        """Return the columns behind steps whose distinct values are few enough to look up."""
+        steps = [route.steps for route in self.routes if route.steps is not None]
+        return few_levels(X, {track.column for step in steps for track in step.tracks})
+
+    def _inputs(self, X: Any, wanted: set | None = None) -> list:
+        """Return the inputs of all routes."""
+        return [route.inputs(X, wanted) for route in self.routes]
+
+    def _fill(self, k: int, inputs: list, codes: np.ndarray, new: dict | None) -> None:
+        cells = self.cells[k]
+        if cells.plain:
+            source = cells.inputs[0]
+            source.rank(inputs[source.route][:, source.place], codes)
+        else:
+            codes[:] = cells.codes_of(self.ranks(k, inputs), new, self.names[k])
+
+    def ranks(self, k: int, inputs: list) -> np.ndarray:
+        """Return the signatures of column k, (n, n_inputs), from the inputs of all routes."""
+        sources = self.cells[k].inputs
+        result = np.empty((len(sources), len(inputs[0])), np.int32)
+        for source, out in zip(sources, result, strict=True):
+            source.rank(inputs[source.route][:, source.place], out)
+        return np.ascontiguousarray(result.T)
+
+    def encode_values(self, k: int, values: Any) -> np.ndarray:
+        """Return the codes of raw values of column k."""
+        cells = self.cells[k]
+        if cells.edges is not None:
+            return cells.encode_numbers(values, self.names[k])
+        rows = frames.with_columns(self.row.X, {k: values})
+        new: list = [{} if c.open and i != k else None for i, c in enumerate(self.cells)]
+        return self._encode(rows, 1, new)[k]
+
+    def takes_missing(self, k: int) -> bool:
+        """Tell whether column k may be missing."""
+        if self.cells[k].edges is not None:
+            return self.cells[k].takes_missing
+        try:
+            self.encode_values(k, pd.Series([None], dtype=object))
+        except ValueError:
+            return False
+        return True
+
+    def _other_labels(self, k: int) -> list:
+        """Return the codes of "missing" and "any other", where the model takes them."""
+        levels = [level for level, _ in self.cells[k].labels or []]
+        found = []
+        for label, value in (("missing", None), (OTHER, unknown_level(levels))):
+            taken = label == "missing" or value is not None
+            with suppress(ValueError), warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of unknown categories
+                if taken:
+                    code = self.encode_values(k, pd.Series([value], dtype=object))[0]
+                    found.append((label, int(code)))
+        return found
+
+    def name_levels(self, X: Any) -> None:
+        """Name the levels of columns of which the model keeps no names, as far as X has them."""
+        for k, cells in enumerate(self.cells):
+            if cells.labels == []:
+                levels = frames.distinct_levels(frames.column(X, k))
+                codes = self.encode_values(k, pd.Series(levels, dtype=object).infer_objects())
+                cells.labels = list(zip(levels, codes.tolist(), strict=True))
+
+    def present(self, k: int) -> float:
+        """Return some number that column k may hold."""
+        value = frames.to_array(frames.column(self.row.X, k))[0]
+        return 0.0 if frames.is_missing(value) else value
+
+    def ranker(self, k: int, s: int) -> Callable[[np.ndarray], np.ndarray]:
+        """Return the function from numbers in column k to the ranks of its input s.
+
+        The model's own checks are left out: they refuse numbers that bisection tries.
+        """
+        source = self.cells[k].inputs[s]
+        route = self.routes[source.route]
+        place = int(route.front.columns[source.place])
+
+        def rank(values: np.ndarray) -> np.ndarray:
+            table = frames.with_columns(self.row.X, {k: values})
+            if route.steps is not None:
+                with warnings.catch_warnings(), np.errstate(all="ignore"):
+                    warnings.simplefilter("ignore")
+                    table = route.steps.transform(table, {k})
+            if sparse.issparse(table):
+                table = dense(table[:, [place]], route.front.absent)
+            at = place if np.shape(table)[1] > 1 else 0
+            result = np.empty(len(values), np.int32)
+            source.rank(frames.to_float(frames.column(table, at)), result)
+            return result
+
+        return rank
+
+    def partition(self, k: int) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return the ends of intervals on the raw scale and their codes, or None if there are none.
+
+        The steps in front of one input are taken to be monotone if nothing that is looked at says
+        otherwise.
+        """
+        cells = self.cells[k]
+        mains = [s for s, source in enumerate(cells.inputs) if source.track.kind != MISSING]
+        numeric = not frames.is_level(self.row.X, k) and cells.labels is None
+        if cells.partition is None and numeric and not cells.open and len(mains) == 1:
+            source = cells.inputs[mains[0]]
+            try:
+                if source.track.kind in NEAR and not source.track.replaced:
+                    ends = np.r_[-np.inf, source.edges[np.isfinite(source.edges)], np.inf]
+                else:
+                    ends = monotone_ends(self.ranker(k, mains[0]), float(self.present(k)))
+                cells.partition = (ends, self.encode_values(k, between(ends)))
+            except (TypeError, ValueError):
+                return None
+        return cells.partition
+
+    def describe_cells(self, k: int) -> tuple[pd.DataFrame, np.ndarray] | None:
+        """Describe the cells, `lower, upper, closed` or `level`, and return their codes.
+
+        Missing is a row of its own, if it may be; all levels that the model does not know are "any
+        other". None if the cells are no intervals on the raw scale.
+        """
+        cells = self.cells[k]
+        if cells.labels is not None:
+            labels = [*cells.labels, *self._other_labels(k)]
+            frame = pd.DataFrame({"level": pd.Series([v for v, _ in labels], dtype=object)})
+            return frame, np.array([code for _, code in labels], int)
+        partition = self.partition(k)
+        if partition is None:
+            return None
+        ends, codes = partition
+        frame = pd.DataFrame({"lower": ends[:-1], "upper": ends[1:], "closed": "right"})
+        if self.takes_missing(k):
+            missing = 0
+            if cells.edges is None:
+                missing = int(self.encode_values(k, pd.Series([None], dtype=object))[0])
+            frame.loc[len(frame)] = [np.nan, np.nan, "missing"]
+            codes = np.append(codes, missing)
+        return frame, codes

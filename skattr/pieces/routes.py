@@ -1,0 +1,113 @@
+"""The ways from raw columns to the numbers that a model compares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from scipy import sparse
+
+from skattr import frames
+from skattr.kernels import lookup
+from skattr.pieces.pipeline import Preprocessing
+from skattr.pieces.steps import FREE, Track
+
+
+class Front(Protocol):
+    """The checks, casts and encoders of the model itself."""
+
+    columns: np.ndarray  # (m,) the column of its table that each input comes from
+    takes_missing: bool
+    takes_infinite: bool
+    dtype: np.dtype  # of the inputs
+    absent: float  # what an absent entry of a sparse table means
+    changes: np.ndarray  # (m,) whether a number is more than cast, such as 0 taken for missing
+
+    def inputs(self, X: Any) -> np.ndarray:
+        """Return what the model compares, (n, m), or refuse X as `predict` does."""
+
+
+@dataclass(eq=False)
+class Route:
+    """The way from raw columns to the inputs of a part of the model."""
+
+    steps: Preprocessing | None
+    front: Front
+
+    def inputs(self, X: Any, wanted: set | None = None) -> np.ndarray:
+        """Return the inputs, (n, m); with `wanted` only those of some raw columns are right."""
+        if self.steps is not None:
+            X = self.steps.transform(X, wanted, keep_sparse=self.front.absent != 0)
+            if sparse.issparse(X):
+                X = dense(X, self.front.absent)
+        return self.front.inputs(X)
+
+    def track(self, c: int) -> Track:
+        """Return what input c is, as a function of a raw column, before the model's own encoder."""
+        column = int(self.front.columns[c])
+        track = Track(column) if self.steps is None else self.steps.tracks[column]
+        return track.then(FREE) if self.front.changes[c] else track
+
+
+def dense(table: Any, absent: float) -> np.ndarray:
+    """Return a sparse table with what its absent entries mean to the model."""
+    if absent == 0:
+        return table.toarray()
+    entries = table.tocoo()
+    result = np.full(table.shape, absent)
+    result[entries.row, entries.col] = entries.data
+    return result
+
+
+@dataclass(eq=False)
+class Input:
+    """A number that the model asks for: compared with edges or, if `n_levels`, found in sets."""
+
+    route: int
+    place: int  # column of the route's inputs
+    track: Track
+    edges: np.ndarray = field(default_factory=lambda: np.empty(0))
+    n_levels: int = 0
+
+    def rank(self, values: np.ndarray, out: np.ndarray) -> None:
+        """Fill out with the ranks of values."""
+        if self.n_levels:
+            out[:] = np.where(np.isnan(values), -1, values).astype(np.int32) + 1
+        else:
+            lookup.rank(values, self.edges, out)
+
+
+def few_levels(X: Any, columns: Iterable[int]) -> dict[int, tuple[np.ndarray, np.ndarray]]:
+    """Return the columns of levels whose distinct values are few enough to look up."""
+    found = {k: frames.distinct(frames.column(X, k)) for k in columns if frames.is_level(X, k)}
+    return {k: v for k, v in found.items() if len(v[0]) <= len(X) // 2}
+
+
+@contextmanager
+def refusals(X: Any, row: Any, inputs: Callable, behind_steps: bool) -> Iterator[None]:
+    """Turn what a fitted step or the model says of X into an error that names the column.
+
+    `inputs` refuses rows as the model does, `row` is one that it takes.
+    """
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        why = _blame(X, row, inputs) if behind_steps else frames.unusual(X)
+        raise ValueError(f"the model refuses X: {error}{why}") from error
+
+
+def _blame(X: Any, row: Any, inputs: Callable) -> str:
+    """Name the column that the fitted steps refuse, by trying one after the other."""
+    for k, name in enumerate(frames.labels(row)):
+        try:
+            values = frames.take_rows(X, frames.distinct(frames.column(X, k))[0])
+            inputs(frames.with_columns(row, {k: frames.column(values, k)}))
+        except (TypeError, ValueError):
+            return (
+                f" (column {name!r}: leave such rows out, or let the step that prepares it "
+                "take them, as handle_unknown and SimpleImputer do)"
+            )
+    return ""
