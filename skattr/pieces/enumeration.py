@@ -38,7 +38,7 @@ def build(routes: list[Route], asked: list[list[Input]], levels: dict, row: Any)
     grid = Grid(routes, cells, Kept(row))
     todo: dict[int, list] = {}  # columns of levels
     for k, inputs in enumerate(asked):
-        kinds = [source.track.kind for source in inputs]
+        kinds = [source.track.effective for source in inputs]
         numbers = [kind for kind in kinds if kind != MISSING]
         model_levels = [source for source in inputs if source.n_levels]
         if not inputs:

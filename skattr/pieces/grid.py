@@ -208,7 +208,7 @@ class Grid:
         if cells.partition is None and numeric and not cells.open and len(mains) == 1:
             source = cells.inputs[mains[0]]
             try:
-                if source.track.kind in NEAR and not source.track.replaced:
+                if source.track.effective in NEAR:
                     ends = np.r_[-np.inf, source.edges[np.isfinite(source.edges)], np.inf]
                 else:
                     ends = monotone_ends(self.ranker(k, mains[0]), float(self.present(k)))

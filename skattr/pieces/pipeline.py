@@ -42,15 +42,14 @@ class Preprocessing:
         """Return what the model sees of X.
 
         With `wanted`, only the outputs of these raw columns are right: the parts of a
-        ColumnTransformer that do not touch them are not run. Without `keep_sparse`, what it would
-        return as a sparse table may come dense.
+        ColumnTransformer that do not touch them are not run, if it is the only step (others might
+        refuse the zeros that stand there). Without `keep_sparse`, what it would return as a sparse
+        table may come dense.
         """
-        first, *others = self.steps
-        if wanted is not None and isinstance(first, ColumnTransformer):
-            X = _parts(first, X, wanted, keep_sparse or bool(others))
-        else:
-            X = first.transform(X)
-        for step in others:
+        if wanted is not None and len(self.steps) == 1:
+            if isinstance(self.steps[0], ColumnTransformer):
+                return _parts(self.steps[0], X, wanted, keep_sparse)
+        for step in self.steps:
             X = step.transform(X)
         return X
 

@@ -62,17 +62,30 @@ class Track:
     known: tuple = ()  # the levels, or the cuts: the largest numbers below each jump
     replaced: tuple = ()  # present values that an imputer takes for missing
 
+    @property
+    def effective(self) -> str:
+        """The kind, if values that are taken for missing count."""
+        return FREE if self.replaced and self.kind in (RAW, SAME) else self.kind
+
     def then(self, kind: str) -> Track:
         """Return the track behind a step that treats each column by a function of this kind."""
         if kind == RAW or self.kind in DISCRETE or self.kind == FREE:
             return self
-        if self.replaced:
-            return replace(self, kind=FREE)
         if kind == SAME:
             return self if self.kind != RAW else replace(self, kind=SAME)
+        if self.replaced:
+            return replace(self, kind=FREE)
         order = (MONOTONE, NUMBER, FREE)
         worst = max(order.index(k) for k in (kind, self.kind) if k in order)
         return replace(self, kind=order[worst])
+
+    def replacing(self, value: Any) -> Track:
+        """Return the track behind an imputer that takes a present value for missing."""
+        if self.kind in DISCRETE:
+            return self
+        if self.kind not in (RAW, SAME):
+            return replace(self, kind=FREE)
+        return replace(self, kind=SAME, replaced=(*self.replaced, value))
 
     def told_apart(self, kind: str, known: Iterable) -> Track:
         """Return the track behind a step that only tells levels, or cuts, apart."""
@@ -147,13 +160,7 @@ def _imputer(step: SimpleImputer, tracks: list[Track], row: Any) -> list[Track]:
         lost = np.zeros(len(tracks), bool)
     present = [t for t, is_lost in zip(tracks, lost, strict=True) if not is_lost]
     if not frames.is_missing(step.missing_values):
-        value = (step.missing_values,)
-        present = [
-            t if t.kind in DISCRETE else replace(t.then(SAME), replaced=(*t.replaced, *value))
-            if t.kind in (RAW, SAME)
-            else replace(t, kind=FREE)
-            for t in present
-        ]  # fmt: skip
+        present = [t.replacing(step.missing_values) for t in present]
     else:
         present = [t.then(SAME) for t in present]
     indicator = [] if step.indicator_ is None else _indicator(step.indicator_, tracks, row)
