@@ -11,7 +11,6 @@ The protocol. An engine says what it `needs`: (a kind of Pieces, the name of a v
   values, (n_codes, k), else None;
 - `integrate(pieces, state, X, codes, own, chosen, jobs)` → (n, len(chosen), k): some attributions
   at the rows of X, where there is no table. `codes` are those of X, if the pieces have a grid;
-- `template(state)` → rows of the background to show a curve at, or None;
 - `cost(pieces, term)`: in words, for `describe()`.
 
 What depends on model and measure is done in `prepare`, what depends on x in `integrate`. A state is
@@ -74,10 +73,6 @@ class Engine(BaseEstimator):
     def mean(self, pieces: Any, state: Any) -> np.ndarray | None:
         """Return ∫ f d(reference), (k,), or None if it takes another engine."""
         raise NotImplementedError
-
-    def template(self, state: Any) -> Any:
-        """Return rows of the background to show a curve at, if the state has them."""
-        return None
 
     def tables(self, pieces: Any, state: Any, own: Own) -> list[np.ndarray | None]:
         """Return the values by code of each attribution, or None."""

@@ -61,10 +61,6 @@ class FiniteSum(Engine):
         """Return E f."""
         return state.total / state.weights.sum()
 
-    def template(self, state: RowSum) -> Any:
-        """Return the background."""
-        return None if state.kept is None else state.kept.X
-
     def integrate(
         self, pieces: Any, state: Any, X: Any, codes: Any, own: Own, chosen: list[int], jobs: Jobs
     ) -> np.ndarray:
