@@ -343,13 +343,12 @@ def _series(frame: nw.DataFrame, k: int, values: list) -> nw.Series:
 def _like(values: Any, dtype: Any) -> pd.Series:
     """Return values as a pandas column, of a dtype where they fit."""
     array = to_array(values)
-    new = pd.Series(array, dtype=array.dtype)
+    objects = dtype is np.dtype(object)
+    new = pd.Series(array, dtype=dtype if objects else array.dtype)
     if isinstance(dtype, pd.CategoricalDtype):  # a category that is new stays what it is
         more = [v for v in distinct_levels(new) if v not in dtype.categories]
         return new.astype(pd.CategoricalDtype([*dtype.categories, *more], dtype.ordered))
-    if new.dtype.kind == "O" and dtype is not np.dtype(
-        object
-    ):  # missing values are kept as the dtype has them
+    if new.dtype.kind == "O" and not objects:  # missing values are kept as the dtype has them
         with suppress(TypeError, ValueError):
             return new.astype(dtype)
     return new
@@ -357,14 +356,19 @@ def _like(values: Any, dtype: Any) -> pd.Series:
 
 def distinct(values: Any) -> tuple[np.ndarray, np.ndarray]:
     """Find equal values of a column of levels: the first row of each, and every row's number."""
-    kind, levels = pd.factorize(values.array if isinstance(values, pd.Series) else to_array(values))
-    if (kind < 0).any():
-        is_none = np.array([v is None for v in to_list(values)])  # not the same as NaN to all
-        kind = np.where(kind < 0, len(levels) + is_none, kind)
-    first = np.full(len(levels) + 2, -1)
+    numpy = not isinstance(values, pd.Series) or isinstance(values.dtype, np.dtype)
+    array = to_array(values) if numpy else values.array
+    if (
+        numpy
+        and array.dtype.kind == "O"
+        and pd.api.types.infer_dtype(array, skipna=False) != "string"
+    ):
+        kind = _identity(array)  # 1, 1.0 and True are not the same to all, nor are None and NaN
+    else:
+        kind = pd.factorize(array, use_na_sentinel=False)[0]
+    first = np.full(kind.max(initial=-1) + 1, -1)
     first[kind[::-1]] = np.arange(len(kind))[::-1]
-    there = first >= 0
-    return first[there], (np.cumsum(there) - 1)[kind]
+    return first, kind
 
 
 def unusual(X: Any, words: bool = True) -> str:

@@ -25,7 +25,6 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 from sklearn.svm import LinearSVC, LinearSVR
-from sklearn.tree import DecisionTreeRegressor
 from test_exactness import close, cube, flat
 
 import skattr.pieces.additive
@@ -398,13 +397,6 @@ def test_members_of_ensembles():
         agrees(model, f, NUMBERS[:9], NUMBERS[20:], PartialDependence() - ProductMarginal())
 
 
-def test_trees_and_linear_models_together_are_a_black_box():
-    parts = [("a", linear_model.Ridge()), ("b", DecisionTreeRegressor(max_depth=2))]
-    explainer = MeasureExplainer(VotingRegressor(parts).fit(NUMBERS, SCORE)).fit(NUMBERS)
-    assert isinstance(explainer.pieces_, BlackBox)
-    assert "mixes trees and linear models" in explainer.describe()
-
-
 def test_steps_that_mix_columns_are_a_black_box():
     model = make_pipeline(PCA(2), linear_model.Ridge()).fit(NUMBERS, SCORE)
     explainer = MeasureExplainer(model).fit(NUMBERS)
@@ -454,7 +446,7 @@ def test_a_model_that_says_something_else_is_a_black_box():
         def predict(self, X):
             return np.maximum(super().predict(X), 4.0)
 
-    with pytest.warns(UserWarning, match="Clipped do not add up to what its predict returns"):
+    with pytest.warns(UserWarning, match="Clipped does not add up to what its predict returns"):
         explainer = MeasureExplainer(Clipped().fit(NUMBERS, SCORE)).fit(NUMBERS)
     assert explainer.engine_ == ("finite_sum",)
 

@@ -95,7 +95,7 @@ def test_a_subclass_with_another_predict_is_a_black_box():
     X = rng.normal(size=(100, 2))
     X[:50] = 0.0
     model = Doubled(3, random_state=0).fit(X, X[:, 0] + 1)
-    with pytest.warns(UserWarning, match="Doubled do not add up"):
+    with pytest.warns(UserWarning, match="Doubled does not add up"):
         explainer = MeasureExplainer(model).fit(X)
     assert explainer.engine_ == ("finite_sum",)
     assert_allclose(explainer.explain(X[-3:]).values, brute(model.predict, X, X[-3:]))

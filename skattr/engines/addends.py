@@ -55,10 +55,11 @@ class Addends(Engine):
     def prepare(self, pieces: Sum, term: Measure, own: Own, jobs: Jobs) -> list[Addend]:
         """Prepare all addends."""
         result = []
+        curves = own if term.depends != "nothing" else ()
         for addend in pieces.addends:
             engine = _engine(addend, term)
             assert engine is not None
-            result.append(Addend(engine, engine.prepare(addend, term, own, jobs), own))
+            result.append(Addend(engine, engine.prepare(addend, term, own, jobs), curves))
         return result
 
     def merge(self, a: list[Addend], b: list[Addend]) -> list[Addend]:

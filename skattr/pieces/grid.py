@@ -207,11 +207,15 @@ class Grid:
         numeric = not frames.is_level(self.row.X, k) and cells.labels is None
         if cells.partition is None and numeric and not cells.open and len(mains) == 1:
             source = cells.inputs[mains[0]]
+            if self.routes[source.route].changes(source.place):
+                return None
             try:
                 if source.track.effective in NEAR:
                     ends = np.r_[-np.inf, source.edges[np.isfinite(source.edges)], np.inf]
                 else:
                     ends = monotone_ends(self.ranker(k, mains[0]), float(self.present(k)))
+                for value in source.track.replaced:  # a cell of its own
+                    ends = np.union1d(ends, [np.nextafter(value, -np.inf), value])
                 cells.partition = (ends, self.encode_values(k, between(ends)))
             except (TypeError, ValueError):
                 return None

@@ -37,6 +37,7 @@ class Preprocessing:
                 f"the steps give {np.shape(row)[1]} columns where {len(tracks)} are understood"
             )
         self.tracks = tracks
+        self.sparse = sparse.issparse(row)
 
     def transform(self, X: Any, wanted: set | None = None, keep_sparse: bool = True) -> Any:
         """Return what the model sees of X.

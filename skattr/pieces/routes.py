@@ -49,7 +49,12 @@ class Route:
         """Return what input c is, as a function of a raw column, before the model's own encoder."""
         column = int(self.front.columns[c])
         track = Track(column) if self.steps is None else self.steps.tracks[column]
-        return track.then(FREE) if self.front.changes[c] else track
+        return track.then(FREE) if self.changes(c) else track
+
+    def changes(self, c: int) -> bool:
+        """Tell whether single numbers are changed on the way, such as 0 taken for missing."""
+        absent = self.steps is not None and self.steps.sparse and self.front.absent != 0
+        return absent or bool(self.front.changes[c])
 
 
 def dense(table: Any, absent: float) -> np.ndarray:

@@ -179,6 +179,8 @@ def _bins(step: KBinsDiscretizer, tracks: list[Track], row: Any) -> list[Track]:
     for track, edges, n_bins in zip(tracks, step.bin_edges_, step.n_bins_, strict=True):
         inner = np.asarray(edges)[1:-1]  # a value on an edge belongs to the bin above
         found = track.told_apart(CUTS, np.nextafter(inner, -np.inf).tolist())
+        if step.dtype is not None and np.dtype(step.dtype) != np.float64:  # it is cast first
+            found = track.then(MONOTONE if step.encode == "ordinal" else FREE)
         result += [found] * (1 if step.encode == "ordinal" else int(n_bins))
     return result
 
