@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from skattr import frames
 from skattr.pieces import Grid
 
 
@@ -42,9 +43,7 @@ class Curve:
         if isinstance(values, str) or not np.iterable(values):
             values = [values]
         if not hasattr(values, "dtype"):  # a list may hold strings and None
-            array = np.empty(len(values), object)
-            array[:] = values
-            values = pd.Series(array).infer_objects()
+            values = frames.as_column(values)
         if np.ndim(values) != 1:
             raise ValueError(
                 f"column {self.feature!r}: values are one-dimensional, not of shape {values.shape}"
@@ -113,7 +112,7 @@ class ConstantTable:
 
 
 class LevelTable:
-    """A function of levels, and what to try it at: (labels, values), which it may refuse."""
+    """A function of levels, and what to try it at: (labels, values or other values for them)."""
 
     kind = "levels"
 
@@ -127,14 +126,16 @@ class LevelTable:
 
     def rows(self) -> tuple[pd.DataFrame, np.ndarray]:
         """Return the function at all levels that it takes."""
-        found: dict = {}
+        found: list[tuple] = []
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of unknown categories, which are what is asked for
-            for labels, values in self.asked:
-                with suppress(ValueError):
-                    found.update(zip(labels, self.function(values), strict=True))
-        frame = pd.DataFrame({"level": pd.Series(list(found), dtype=object)})
-        return frame, np.array(list(found.values()))
+            for labels, choices in self.asked:
+                for values in choices:
+                    with suppress(ValueError):
+                        found += zip(labels, self.function(values), strict=True)
+                        break
+        frame = pd.DataFrame({"level": pd.Series([label for label, _ in found], dtype=object)})
+        return frame, np.array([value for _, value in found]).reshape(len(found), -1)
 
 
 class FunctionTable:

@@ -60,7 +60,7 @@ def shifted(X: Any, k: int) -> Any:
     values = column(take_rows(X, order), k)
     if isinstance(X, pd.DataFrame):
         X = X.copy()
-        X.isetitem(k, values.array)
+        _put(X, k, values)
         return X
     if is_frame(X):
         return _frame(X).with_columns(values).to_native()
@@ -130,6 +130,12 @@ def to_list(values: Any) -> list:
     return values.to_list()
 
 
+def values_of(levels: Any) -> list:
+    """Return levels that an encoder keeps as Python's own values; dates as pandas has them."""
+    array = np.asarray(levels)
+    return list(pd.Series(array)) if array.dtype.kind in "mM" else array.tolist()
+
+
 def to_float(values: Any) -> np.ndarray:
     """Return a numeric column as float64, NaN where it is missing."""
     if isinstance(values, pd.Series):
@@ -140,10 +146,12 @@ def to_float(values: Any) -> np.ndarray:
 
 
 def as_column(values: list) -> pd.Series:
-    """Return Python's own values as a column; None stays None."""
+    """Return Python's own values as a column; strings and None stay what they are."""
     array = np.empty(len(values), object)
     array[:] = values
-    return pd.Series(array) if None in values else pd.Series(array).infer_objects()
+    column = pd.Series(array, dtype=object)
+    keep = any(value is None or isinstance(value, str) for value in values)
+    return column if keep else column.infer_objects()
 
 
 def is_missing(value: Any) -> bool:
@@ -178,6 +186,11 @@ def distinct_rows(X: Any, columns: tuple[int, ...]) -> tuple[np.ndarray, np.ndar
     return first, kind.reshape(-1)
 
 
+def _put(X: pd.DataFrame, k: int, values: pd.Series) -> None:
+    """Set a column, whatever the index of its new values; nothing is inferred of objects."""
+    X.isetitem(k, pd.Series(values.array, index=X.index, dtype=values.dtype))
+
+
 def pin(Z: Any, x: Any, columns: tuple[int, ...]) -> Any:
     """Return a copy of Z with some columns set to their values in x, which is one row."""
     n = len(Z)
@@ -186,7 +199,7 @@ def pin(Z: Any, x: Any, columns: tuple[int, ...]) -> Any:
         for k in columns:
             values = column(x, k)
             if isinstance(values, pd.Series):  # keeps the dtype, also of a missing value
-                Z.isetitem(k, values.iloc[np.zeros(n, np.intp)].array)
+                _put(Z, k, values.iloc[np.zeros(n, np.intp)])
             else:
                 Z.isetitem(k, np.full(n, to_array(values)[0]))
         return Z
@@ -348,7 +361,8 @@ def _like(values: Any, dtype: Any) -> pd.Series:
     if isinstance(dtype, pd.CategoricalDtype):  # a category that is new stays what it is
         more = [v for v in distinct_levels(new) if v not in dtype.categories]
         return new.astype(pd.CategoricalDtype([*dtype.categories, *more], dtype.ordered))
-    if new.dtype.kind == "O" and not objects:  # missing values are kept as the dtype has them
+    extension = isinstance(dtype, pd.api.extensions.ExtensionDtype)
+    if extension or (new.dtype.kind == "O" and not objects):  # missing is what the dtype has for it
         with suppress(TypeError, ValueError):
             return new.astype(dtype)
     return new

@@ -4,11 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.compose import ColumnTransformer, make_column_transformer
-from sklearn.ensemble import RandomForestRegressor, VotingRegressor
+from sklearn.ensemble import BaggingRegressor, RandomForestRegressor, VotingRegressor
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression
+from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import (
+    Binarizer,
     FunctionTransformer,
     KBinsDiscretizer,
     MinMaxScaler,
@@ -143,3 +145,138 @@ def test_a_number_that_means_missing_is_a_row_of_the_curve():
     curve = agrees(pipeline, X, X, "a").curve("a").to_frame()
     (row,) = curve[curve.upper == -999].index[-1:]
     assert curve.value[row] == MeasureExplainer(pipeline).fit(X).curve("a")([-999.0])[0]
+
+
+def test_bags_of_columns_of_a_sparse_table():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"s": rng.choice(list("abcdefgh"), 60), "t": rng.choice(list("xyz"), 60)})
+    for share in (1.0, 0.6):
+        bag = BaggingRegressor(forest(), 3, max_features=share, random_state=0)
+        pipeline = make_pipeline(OneHotEncoder(), bag).fit(X, (X.s < "d") * 2.0 + (X.t == "x"))
+        agrees(pipeline, X, X[:6], "s")
+
+
+def test_none_in_a_list_and_shifted_rows():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"o": objects(rng, ["a", "b", None]), "a": rng.normal(size=60)})
+    for model in (forest(), LinearRegression(), KNeighborsRegressor(3)):
+        steps = make_column_transformer((OneHotEncoder(), ["o"]), remainder="passthrough")
+        pipeline = make_pipeline(steps, model).fit(X, pd.factorize(X.o)[0] + X.a)
+        explainer = MeasureExplainer(pipeline).fit(X)
+        found = explainer.explain(X[:9]).values[:, 0]
+        np.testing.assert_allclose(explainer.curve("o")(X.o[:9].tolist()), found, atol=1e-12)
+
+
+@pytest.mark.parametrize("function", [np.abs, np.square, np.sin])
+def test_a_function_that_is_not_monotone_has_no_steps(function):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"year": rng.uniform(2000, 2020, 90), "a": rng.normal(size=90)})
+    step = make_pipeline(StandardScaler(), FunctionTransformer(function))
+    steps = make_column_transformer((step, ["year"]), remainder="passthrough")
+    pipeline = make_pipeline(steps, forest()).fit(X, np.abs(X.year - 2010) + X.a)
+    assert agrees(pipeline, X, X[:9], "year").curve("year").kind == "function"
+    with pytest.raises(ValueError, match="'year'"):
+        MeasureExplainer(pipeline, "uniform").fit(X)
+
+
+def test_a_monotone_function_has_steps():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.uniform(0, 9, 90), "b": rng.normal(size=90)})
+    steps = make_column_transformer((FunctionTransformer(np.log1p), ["a"]), remainder="passthrough")
+    pipeline = make_pipeline(steps, forest()).fit(X, np.sqrt(X.a) + X.b)
+    curve = agrees(pipeline, X, X[:9], "a").curve("a")
+    frame = curve.to_frame()
+    assert curve.kind == "steps" and -1.1 < frame.lower[0] < -0.9
+    inner = frame.upper[:-2].to_numpy()
+    np.testing.assert_array_equal(curve(inner), frame.value[:-2])
+    np.testing.assert_array_equal(curve(np.nextafter(inner, 9.0)), frame.value[1:-1])
+
+
+def test_uniform_law_and_a_pole():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.normal(size=60), "b": rng.normal(size=60)})
+    model = make_pipeline(FunctionTransformer(np.reciprocal), LinearRegression()).fit(X, X.a)
+    with pytest.raises(ValueError, match="'a'"):
+        MeasureExplainer(model, "uniform").fit(X)
+
+
+def test_nullable_and_dropped_columns_have_curves():
+    rng = np.random.default_rng(0)
+    whole = pd.array(rng.integers(0, 9, 60), dtype="Int64")
+    truth = pd.array(rng.random(60) < 0.5, dtype="boolean")
+    whole[::5], truth[::7] = pd.NA, pd.NA
+    X = pd.DataFrame({"i": whole, "b": truth, "a": rng.normal(size=60)})
+    y = X.i.astype(float).fillna(4) + X.a
+    levels = make_pipeline(SimpleImputer(strategy="most_frequent"), OrdinalEncoder())
+    steps = make_column_transformer(
+        (SimpleImputer(), ["i"]), (levels, ["b"]), remainder="passthrough"
+    )
+    explainer = MeasureExplainer(make_pipeline(steps, forest()).fit(X, y)).fit(X)
+    found = explainer.explain(X[:9]).values
+    for k, name in enumerate(X):
+        np.testing.assert_allclose(explainer.curve(name)(X[name][:9]), found[:, k], atol=1e-12)
+    only = make_pipeline(make_column_transformer((StandardScaler(), ["a"])), forest()).fit(X, y)
+    curve = MeasureExplainer(only).fit(X).curve("i")
+    assert len(set(curve(X.i[:9]))) == 1 and list(curve.to_frame().closed) == ["right", "missing"]
+
+
+def test_levels_that_another_part_refuses():
+    rng = np.random.default_rng(0)
+    words = pd.Series(
+        np.where(rng.random(60) < 0.2, None, rng.choice(list("abc"), 60)), dtype="str"
+    )
+    X = pd.DataFrame({"s": words, "a": rng.normal(size=60)})
+    filled = make_pipeline(SimpleImputer(strategy="constant", fill_value="zzz"), OneHotEncoder())
+    steps = make_column_transformer(
+        (filled, ["s"]), (OrdinalEncoder(encoded_missing_value=-1), ["s"]), remainder="passthrough"
+    )
+    pipeline = make_pipeline(steps, forest()).fit(X, pd.factorize(X.s)[0] * X.a)
+    explainer = agrees(pipeline, X, X[:9], "s")
+    assert list(explainer.curve("s").to_frame().level) == ["a", "b", "c", "missing"]
+
+
+@pytest.mark.parametrize("model", [forest(), LinearRegression()])
+@pytest.mark.parametrize(
+    "levels",
+    [
+        ["missing", "any other", "x"],
+        [10**17, 10**17 + 16, 10**17 + 32],
+        list(pd.to_datetime(["2020-01-01", "2020-02-01", "2020-03-01"])),
+    ],
+)
+def test_levels_that_are_hard_to_name(model, levels):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"s": pd.Series([levels[i] for i in rng.integers(3, size=60)])})
+    X["a"] = rng.normal(size=60)
+    steps = make_column_transformer(
+        (OneHotEncoder(handle_unknown="ignore"), ["s"]), remainder="passthrough"
+    )
+    pipeline = make_pipeline(steps, model).fit(X, pd.factorize(X.s)[0] * 2.0 + X.a)
+    explainer = MeasureExplainer(pipeline).fit(X)
+    frame = explainer.curve("s").to_frame()
+    assert list(frame.level[:3]) == sorted(levels)
+    found = dict(zip(X.s, explainer.explain(X).values[:, 0], strict=True))
+    wanted = [found[level] for level in sorted(levels)]
+    np.testing.assert_allclose(frame.value[:3], wanted, atol=1e-12)
+    assert list(frame.level[3:]) == ["missing", "any other"]
+    assert frame.value[4] not in wanted
+
+
+@pytest.mark.parametrize("other", [StandardScaler(), Binarizer()])
+def test_a_cast_beside_another_step(other):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(60, 2)), columns=list("ab"))
+    bins = KBinsDiscretizer(
+        4, encode="ordinal", dtype=np.float32, quantile_method="averaged_inverted_cdf"
+    )
+    pipeline = make_pipeline(make_union(bins, other), forest()).fit(X, X.a * X.b)
+    assert agrees(pipeline, X, X, "a").curve("a").kind == "steps"
+
+
+def test_a_number_that_means_missing_beside_its_indicator():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"r": rng.normal(size=60).round(0), "a": rng.normal(size=60)})
+    imputer = SimpleImputer(missing_values=-1, add_indicator=True)
+    steps = make_column_transformer((imputer, ["r"]), remainder="passthrough")
+    pipeline = make_pipeline(steps, forest()).fit(X, X.r + (X.r == -1) * 3)
+    assert agrees(pipeline, X, X, "r").curve("r").kind == "function"

@@ -108,6 +108,8 @@ class Interval:
         if self.low == self.high:
             return pieces.at_values(k, np.array([self.low]))[0]
         try:
+            if not pieces.is_known(k):
+                raise ValueError("nothing is known of the function in front of it")
             return mean_on(partial(pieces.at_values, k), self.low, self.high, pieces.cuts(k))
         except (ArithmeticError, AttributeError, TypeError, ValueError) as error:
             raise ValueError(

@@ -16,7 +16,7 @@ from skattr.pieces.cells import OTHER, unknown_level
 from skattr.pieces.outputs import Output
 from skattr.pieces.pipeline import CHUNK, Preprocessing
 from skattr.pieces.routes import few_levels, refusals
-from skattr.pieces.steps import CUTS, LEVELS, MISSING, Track
+from skattr.pieces.steps import CUTS, FREE, LEVELS, MISSING, Track
 
 
 class Front(Protocol):
@@ -187,25 +187,30 @@ class Additive(Pieces):
             kinds[track.column].add(track.kind)
         return np.array([LEVELS in found and found <= {LEVELS, MISSING} for found in kinds], bool)
 
-    def level_values(self, k: int) -> list[tuple[list, pd.Series]] | None:
-        """Return what a column of levels may hold: labels and raw values, to be tried together.
+    def level_values(self, k: int) -> list[tuple[list, list[pd.Series]]] | None:
+        """Return what a column of levels may hold: labels, and raw values of which one is taken.
 
-        The model may refuse all but the first.
+        The model may refuse all but the known levels.
         """
         if not self.levels[k]:
             return None
         tracks = [track for tracks in self.tracks for track in tracks if track.column == k]
         every = [level for track in tracks for level in (*track.known, *track.replaced)]
         known = list(dict.fromkeys(v for v in every if not frames.is_missing(v)))
-        extra = [("missing", np.nan), ("missing", None), (OTHER, unknown_level(known))]
-        found = [([label], [v]) for label, v in extra if label == "missing" or v is not None]
-        found = [(known, known), *found] if known else found
-        return [(labels, frames.as_column(values)) for labels, values in found]
+        found: list[tuple[list, list]] = [(known, [known])] if known else []
+        found.append((["missing"], [[np.nan], [None]]))
+        if (other := unknown_level(known)) is not None:
+            found.append(([OTHER], [[other]]))
+        return [(labels, [frames.as_column(v) for v in choices]) for labels, choices in found]
 
     def cuts(self, k: int) -> np.ndarray:
         """Return where h_k is known to jump."""
         tracks = [t for tracks in self.tracks for t in tracks if t.column == k and t.kind == CUTS]
         return np.unique([cut for track in tracks for cut in track.known])
+
+    def is_known(self, k: int) -> bool:
+        """Tell whether the term of a column is more than any function, which may have poles."""
+        return all(t.kind != FREE for tracks in self.tracks for t in tracks if t.column == k)
 
     def without_table(self) -> list[int]:
         """Return the columns that are numbers."""

@@ -53,12 +53,10 @@ def between(ends: np.ndarray) -> np.ndarray:
 def monotone_ends(rank: Rank, start: float) -> np.ndarray:
     """Return the ends of the intervals on which a function is constant.
 
-    It is taken to be monotone if nothing that is looked at says otherwise (else ValueError). Where
-    it gives no number, as the logarithm of what is negative, there is no interval; `start` is a
-    place where it gives one.
+    It is monotone; what is looked at may refute that (ValueError). Where it gives no number, as the
+    logarithm of what is negative, there is no interval; `start` is a place where it gives one.
     """
-    low = next((-limit for limit in (*LIMITS, -TINY) if _is_taken(rank, -limit)), start)
-    high = next((limit for limit in LIMITS if _is_taken(rank, limit)), start)
+    low, high = reach(rank, start)
     if not rank(np.array([start]))[0]:
         raise ValueError("there is no number to start from")
     valid = rank(np.array([low, high])) > 0
@@ -76,6 +74,12 @@ def monotone_ends(rank: Rank, start: float) -> np.ndarray:
         raise ValueError("the function is not monotone")
     first = -np.inf if valid[0] and low < 0 else np.nextafter(low, -np.inf)
     return np.r_[first, cuts, np.inf if valid[1] else high]
+
+
+def reach(rank: Rank, start: float) -> tuple[float, float]:
+    """Return the least and the largest number to try, of those that are not refused."""
+    low = next((-limit for limit in (*LIMITS, -TINY) if _is_taken(rank, -limit)), start)
+    return low, next((limit for limit in LIMITS if _is_taken(rank, limit)), start)
 
 
 def _is_taken(rank: Rank, place: float) -> bool:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from skattr import frames
 from skattr.kernels import lookup
@@ -114,10 +115,15 @@ class Cells:
 
 def unknown_level(levels: list) -> Any:
     """Return a value that is none of the levels, or None if there can be no other."""
-    if set(map(type, levels)) == {bool}:
+    kinds = set(map(type, levels))
+    if kinds == {bool}:
         return None
-    if levels and all(isinstance(v, int | float) for v in levels):
-        return float(np.ceil(max(levels))) + 1.0
+    if kinds and kinds <= {int, bool}:
+        return max(levels) + 1
+    if kinds and kinds <= {int, float, bool}:
+        return max(max(levels) + 1.0, float(np.nextafter(max(levels), np.inf)))
+    if kinds == {pd.Timestamp}:
+        return max(levels) + pd.Timedelta(days=1)
     name = OTHER
     while name in levels:
         name += "."

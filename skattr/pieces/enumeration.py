@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from skattr import frames
-from skattr.pieces.bisection import LIMITS, between, jumps
+from skattr.pieces.bisection import between, jumps, reach
 from skattr.pieces.cells import Cells, Nameless, unknown_level
 from skattr.pieces.grid import NEAR, Grid
 from skattr.pieces.routes import Input, Route
@@ -65,7 +65,7 @@ def build(routes: list[Route], asked: list[list[Input]], levels: dict, row: Any)
 
 def _ignored(grid: Grid, k: int) -> Cells:
     """Return the one cell of a column that the model never asks for; it may still refuse values."""
-    fronts = [route.front for route in grid.routes]
+    fronts = [route.front for route in grid.routes if route.steps is None]
     tracks = [t for r in grid.routes if r.steps for t in r.steps.tracks if t.column == k]
     levels = list(dict.fromkeys(v for t in tracks if t.kind == LEVELS for v in t.known))
     number = frames.is_number(grid.row.X, k)
@@ -117,17 +117,18 @@ def _enumerate_levels(grid: Grid, todo: dict[int, list]) -> None:
 
     So do one level that no step knows, and missing, where the steps take them.
     """
-    levels = _probe(grid, {k: v for k, v in todo.items() if v})
+    taken = {k: _taken(grid, k, v) for k, v in todo.items()}
+    levels = _probe(grid, {k: v for k, v in taken.items() if v})
     none = _probe_if_taken(grid, {k: [None] for k in todo})
     objects = [k for k in todo if frames.holds_objects(grid.row.X, k)]  # where None is not NaN
     nan = _probe_if_taken(grid, {k: [np.nan] for k in objects})
     unknown = {k: u for k, v in todo.items() if (u := unknown_level(v)) is not None}
     other = _probe_if_taken(grid, {k: [u] for k, u in unknown.items()})
-    for k, known in todo.items():
+    for k, known in taken.items():
         inputs = grid.cells[k].inputs
         nobody = np.full((1, len(inputs)), -1, np.int32)  # what no value has
         missing = none.get(k, nan.get(k, nobody))
-        rows = np.concatenate([found[k] for found in (levels, nan, other) if k in found])
+        rows = np.concatenate([found.get(k, nobody[:0]) for found in (levels, nan, other)])
         rows = np.unique(rows[(rows != missing).any(axis=1)], axis=0)
         signatures = np.concatenate([missing, rows]).astype(np.int32)
         code_of = {row.tobytes(): code for code, row in enumerate(signatures)}
@@ -135,6 +136,13 @@ def _enumerate_levels(grid: Grid, todo: dict[int, list]) -> None:
             (v, code_of[row.tobytes()]) for v, row in zip(known, levels.get(k, []), strict=True)
         ]
         grid.cells[k] = Cells(inputs, signatures, labels=labels)
+
+
+def _taken(grid: Grid, k: int, levels: list) -> list:
+    """Leave out levels that one step knows and another refuses: no row can have them."""
+    if not levels or _probe_if_taken(grid, {k: levels}):
+        return levels
+    return [level for level in levels if _probe_if_taken(grid, {k: [level]})]
 
 
 def _probe(grid: Grid, values: dict[int, list]) -> dict[int, np.ndarray]:
@@ -198,7 +206,8 @@ def _between_cuts(grid: Grid, k: int) -> Cells:
         elif source.track.kind == CUTS:
             found.append(np.array(source.track.known, float))
         elif source.track.kind == MONOTONE:
-            found.append(jumps(grid.ranker(k, s), -LIMITS[1], LIMITS[1]))
+            rank = grid.ranker(k, s)
+            found.append(jumps(rank, *reach(rank, float(grid.present(k)))))
     cuts = np.unique(np.concatenate(found))
     ends = np.r_[-np.inf, cuts[np.isfinite(cuts)], np.inf]
     signatures = _probe(grid, {k: between(ends).tolist()})[k]

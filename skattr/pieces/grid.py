@@ -18,7 +18,7 @@ from skattr.parallel import in_order
 from skattr.pieces.bisection import between, monotone_ends
 from skattr.pieces.cells import OTHER, Cells, unknown_level
 from skattr.pieces.routes import Route, dense, few_levels, refusals
-from skattr.pieces.steps import MISSING, RAW, SAME
+from skattr.pieces.steps import MISSING, MONOTONE, NUMBER, PARTIAL, RAW, SAME
 from skattr.storage import Kept
 
 NEAR = (RAW, SAME)  # kinds of inputs whose edges are raw numbers
@@ -54,7 +54,7 @@ class Grid:
             for k, cells in enumerate(self.cells)
             if cells.labels is None
             and cells.partition is None
-            and (cells.open or any(source.track.kind not in NEAR for source in cells.inputs)
+            and (cells.open or any(source.track.effective not in NEAR for source in cells.inputs)
                  or not frames.is_number(self.row.X, k))
         ]  # fmt: skip
 
@@ -164,7 +164,7 @@ class Grid:
         for k, cells in enumerate(self.cells):
             if cells.labels == []:
                 levels = frames.distinct_levels(frames.column(X, k))
-                codes = self.encode_values(k, pd.Series(levels, dtype=object).infer_objects())
+                codes = self.encode_values(k, frames.as_column(levels))
                 cells.labels = list(zip(levels, codes.tolist(), strict=True))
 
     def present(self, k: int) -> float:
@@ -199,18 +199,18 @@ class Grid:
     def partition(self, k: int) -> tuple[np.ndarray, np.ndarray] | None:
         """Return the ends of intervals on the raw scale and their codes, or None if there are none.
 
-        The steps in front of one input are taken to be monotone if nothing that is looked at says
-        otherwise.
+        The steps in front of one input must be known to be monotone.
         """
         cells = self.cells[k]
         mains = [s for s, source in enumerate(cells.inputs) if source.track.kind != MISSING]
         numeric = not frames.is_level(self.row.X, k) and cells.labels is None
         if cells.partition is None and numeric and not cells.open and len(mains) == 1:
             source = cells.inputs[mains[0]]
-            if self.routes[source.route].changes(source.place):
+            known = (*NEAR, MONOTONE, NUMBER, PARTIAL)
+            if self.routes[source.route].changes(source.place) or source.track.kind not in known:
                 return None
             try:
-                if source.track.effective in NEAR:
+                if source.track.kind in NEAR:
                     ends = np.r_[-np.inf, source.edges[np.isfinite(source.edges)], np.inf]
                 else:
                     ends = monotone_ends(self.ranker(k, mains[0]), float(self.present(k)))

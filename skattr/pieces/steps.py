@@ -44,7 +44,9 @@ from skattr.pieces.base import Unreadable
 RAW = "raw"  # the value itself
 SAME = "same"  # the value itself where it is present
 MONOTONE = "monotone"  # monotone in a present number, in floating point too
-NUMBER = "number"  # a number for each present number
+NUMBER = "number"  # monotone but for rounding, a number for each present number
+PARTIAL = "partial"  # the same, but there are numbers that it gives none for
+SPLINE = "spline"  # smooth between a few places
 MISSING = "missing"  # tells only whether the value is missing
 CUTS = "cuts"  # constant between known cuts
 LEVELS = "levels"  # tells known levels apart, all others are alike
@@ -75,7 +77,7 @@ class Track:
             return self if self.kind != RAW else replace(self, kind=SAME)
         if self.replaced:
             return replace(self, kind=FREE)
-        order = (MONOTONE, NUMBER, FREE)
+        order = (MONOTONE, NUMBER, PARTIAL, SPLINE, FREE)
         worst = max(order.index(k) for k in (kind, self.kind) if k in order)
         return replace(self, kind=order[worst])
 
@@ -101,7 +103,8 @@ class Track:
         """Return the track of an indicator of missing values."""
         if self.kind in DISCRETE or self.kind == FREE:
             return self
-        return replace(self, kind=FREE if self.replaced else MISSING)
+        never_lost = self.kind in (RAW, SAME, MONOTONE, NUMBER) and not self.replaced
+        return replace(self, kind=MISSING if never_lost else FREE)
 
 
 class Subset:
@@ -115,12 +118,23 @@ class Subset:
         """Return the chosen columns."""
         return self.features
 
-    def transform(self, X: Any) -> np.ndarray:
+    def transform(self, X: Any) -> Any:
         """Return the chosen columns of X, checked as the ensemble does."""
-        X = validate_data(self.ensemble, X, dtype=None, ensure_all_finite=False, reset=False)
+        X = validate_data(
+            self.ensemble,
+            X,
+            accept_sparse=["csr", "csc"],
+            dtype=None,
+            ensure_all_finite=False,
+            reset=False,
+        )
         return X[:, self.features]
 
 
+MONOTONE_UFUNCS = (
+    np.log, np.log1p, np.log2, np.log10, np.exp, np.expm1, np.exp2, np.sqrt, np.cbrt, np.arctan,
+    np.arcsinh, np.sinh, np.tanh, np.negative, np.positive,
+)  # fmt: skip
 Rule = Callable[[Any, list[Track], Any], list[Track]]
 
 
@@ -192,7 +206,7 @@ def _encoder(widths: Callable[[Any], Any]) -> Rule:
         return [
             found
             for track, levels, width in zip(tracks, step.categories_, widths(step), strict=True)
-            for found in [track.told_apart(LEVELS, np.asarray(levels).tolist())] * int(width)
+            for found in [track.told_apart(LEVELS, frames.values_of(levels))] * int(width)
         ]
 
     return rule
@@ -205,14 +219,14 @@ def _target_widths(step: TargetEncoder) -> list[int]:
 
 def _splines(step: SplineTransformer, tracks: list[Track], row: Any) -> list[Track]:
     width = step.n_features_out_ // len(tracks)
-    return [track.then(FREE) for track in tracks for _ in range(width)]
+    return [track.then(SPLINE) for track in tracks for _ in range(width)]
 
 
 def _function(step: FunctionTransformer, tracks: list[Track], row: Any) -> list[Track]:
     if step.func is None:
         return tracks
     if isinstance(step.func, np.ufunc) and step.func.nin == 1 and not step.kw_args:
-        return [track.then(FREE) for track in tracks]
+        return [track.then(PARTIAL if step.func in MONOTONE_UFUNCS else FREE) for track in tracks]
     return _one_column(step, tracks, row)
 
 
@@ -269,7 +283,8 @@ def _table_vectorizer(step: Any, tracks: list[Track], row: Any) -> list[Track]:
         transformer = step.transformers_.get(name)
         kind = type(transformer).__name__
         if kind == "OneHotEncoder":
-            found[name] = tracks[k].told_apart(LEVELS, transformer.categories_[0].tolist())
+            levels = frames.values_of(transformer.categories_[0])
+            found[name] = tracks[k].told_apart(LEVELS, levels)
         else:  # numbers are cast
             cast = kind == "PassThrough" and frames.is_number(row, k)
             found[name] = tracks[k].then(MONOTONE if cast else FREE)
