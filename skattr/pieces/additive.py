@@ -145,8 +145,9 @@ class Additive(Pieces):
 
     def _inputs(self, X: Any, wanted: set | None = None) -> list:
         """Return the inputs of all parts; each chain of steps runs once."""
+        memo: dict = {}
         tables = {
-            key: X if steps is None else steps.transform(X, wanted)
+            key: X if steps is None else steps.transform(X, wanted, memo=memo)
             for key, steps in self.chains.items()
         }
         return [part.front.inputs(tables[_key(part)]) for part in self.parts]
@@ -198,7 +199,7 @@ class Additive(Pieces):
         every = [level for track in tracks for level in (*track.known, *track.replaced)]
         known = list(dict.fromkeys(v for v in every if not frames.is_missing(v)))
         found: list[tuple[list, list]] = [(known, [known])] if known else []
-        found.append((["missing"], [[np.nan], [None]]))
+        found.append((["missing"], [[None], [np.nan]]))
         if (other := unknown_level(known)) is not None:
             found.append(([OTHER], [[other]]))
         return [(labels, [frames.as_column(v) for v in choices]) for labels, choices in found]

@@ -18,7 +18,7 @@ from skattr.parallel import in_order
 from skattr.pieces.bisection import between, monotone_ends
 from skattr.pieces.cells import OTHER, Cells, unknown_level
 from skattr.pieces.routes import Route, dense, few_levels, refusals
-from skattr.pieces.steps import MISSING, MONOTONE, NUMBER, PARTIAL, RAW, SAME
+from skattr.pieces.steps import CUTS, MISSING, MONOTONE, NUMBER, PARTIAL, RAW, SAME
 from skattr.storage import Kept
 
 NEAR = (RAW, SAME)  # kinds of inputs whose edges are raw numbers
@@ -109,7 +109,8 @@ class Grid:
 
     def _inputs(self, X: Any, wanted: set | None = None) -> list:
         """Return the inputs of all routes."""
-        return [route.inputs(X, wanted) for route in self.routes]
+        memo: dict = {}
+        return [route.inputs(X, wanted, memo) for route in self.routes]
 
     def _fill(self, k: int, inputs: list, codes: np.ndarray, new: dict | None) -> None:
         cells = self.cells[k]
@@ -206,11 +207,13 @@ class Grid:
         numeric = not frames.is_level(self.row.X, k) and cells.labels is None
         if cells.partition is None and numeric and not cells.open and len(mains) == 1:
             source = cells.inputs[mains[0]]
-            known = (*NEAR, MONOTONE, NUMBER, PARTIAL)
+            known = (*NEAR, CUTS, MONOTONE, NUMBER, PARTIAL)
             if self.routes[source.route].changes(source.place) or source.track.kind not in known:
                 return None
             try:
-                if source.track.kind in NEAR:
+                if source.track.kind == CUTS:
+                    ends = np.r_[-np.inf, np.unique(source.track.known), np.inf]
+                elif source.track.kind in NEAR:
                     ends = np.r_[-np.inf, source.edges[np.isfinite(source.edges)], np.inf]
                 else:
                     ends = monotone_ends(self.ranker(k, mains[0]), float(self.present(k)))

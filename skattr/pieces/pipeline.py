@@ -39,19 +39,33 @@ class Preprocessing:
         self.tracks = tracks
         self.sparse = sparse.issparse(row)
 
-    def transform(self, X: Any, wanted: set | None = None, keep_sparse: bool = True) -> Any:
+    def transform(
+        self,
+        X: Any,
+        wanted: set | None = None,
+        keep_sparse: bool = True,
+        memo: dict | None = None,
+    ) -> Any:
         """Return what the model sees of X.
 
         With `wanted`, only the outputs of these raw columns are right: the parts of a
         ColumnTransformer that do not touch them are not run, if it is the only step (others might
         refuse the zeros that stand there). Without `keep_sparse`, what it would return as a sparse
-        table may come dense.
+        table may come dense. `memo` keeps what other chains that begin with the same steps made of
+        the same X.
         """
+        memo = {} if memo is None else memo
         if wanted is not None and len(self.steps) == 1:
             if isinstance(self.steps[0], ColumnTransformer):
-                return _parts(self.steps[0], X, wanted, keep_sparse)
-        for step in self.steps:
-            X = step.transform(X)
+                key: tuple = (id(self.steps[0]), keep_sparse)
+                if key not in memo:
+                    memo[key] = _parts(self.steps[0], X, wanted, keep_sparse)
+                return memo[key]
+        for i, step in enumerate(self.steps):
+            key = tuple(map(id, self.steps[: i + 1]))
+            if key not in memo:
+                memo[key] = step.transform(X)
+            X = memo[key]
         return X
 
     def mixes(self, rows: Any) -> Any:

@@ -37,10 +37,10 @@ class Route:
     steps: Preprocessing | None
     front: Front
 
-    def inputs(self, X: Any, wanted: set | None = None) -> np.ndarray:
+    def inputs(self, X: Any, wanted: set | None = None, memo: dict | None = None) -> np.ndarray:
         """Return the inputs, (n, m); with `wanted` only those of some raw columns are right."""
         if self.steps is not None:
-            X = self.steps.transform(X, wanted, keep_sparse=self.front.absent != 0)
+            X = self.steps.transform(X, wanted, self.front.absent != 0, memo)
             if sparse.issparse(X):
                 X = dense(X, self.front.absent)
         return self.front.inputs(X)
