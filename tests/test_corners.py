@@ -280,3 +280,23 @@ def test_a_number_that_means_missing_beside_its_indicator():
     steps = make_column_transformer((imputer, ["r"]), remainder="passthrough")
     pipeline = make_pipeline(steps, forest()).fit(X, X.r + (X.r == -1) * 3)
     assert agrees(pipeline, X, X, "r").curve("r").kind == "function"
+
+
+@pytest.mark.parametrize("storage", ["str", "string[pyarrow]", "arrow"])
+@pytest.mark.parametrize("model", [forest(), LinearRegression()])
+def test_arrow_backed_columns(storage, model):
+    pa = pytest.importorskip("pyarrow")
+    rng = np.random.default_rng(0)
+    dtype = pd.ArrowDtype(pa.string()) if storage == "arrow" else storage
+    X = pd.DataFrame(
+        {
+            "s": pd.Series(rng.choice(list("abc"), 60), dtype=dtype),
+            "i": pd.Series(rng.integers(0, 5, 60), dtype=pd.ArrowDtype(pa.int64())),
+        }
+    )
+    steps = make_column_transformer(
+        (OneHotEncoder(handle_unknown="ignore"), ["s"]), remainder="passthrough"
+    )
+    pipeline = make_pipeline(steps, model).fit(X, pd.factorize(X.s)[0] * 2.0 + X.i.astype(float))
+    for name in X:
+        agrees(pipeline, X[:30], X[30:40], name)
