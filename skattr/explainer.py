@@ -58,9 +58,11 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
 
     Parameters
     ----------
-    estimator : fitted scikit-learn estimator, search, FrozenEstimator, or callable
-        The model f. It is never refitted. If it is not fitted and `fit` gets y, a clone is fitted.
-        A callable maps X to (n,) or (n, k).
+    estimator : fitted scikit-learn estimator, boosting model, or callable
+        The model f: an estimator, a Pipeline, a search, a FrozenEstimator; an xgboost, lightgbm or
+        catboost model; or a callable that maps X to (n,) or (n, k). It is never refitted. If it is
+        not fitted and `fit` gets y, a clone is fitted. Attributions belong to the columns that are
+        handed to it, so give a Pipeline whole, with raw columns.
     measure : Measure or str, default="partial_dependence"
         μ, or its name: "partial_dependence", "product_marginal", "uniform", "expectation".
     output : {"auto", "raw", "proba", "predict"}, default="auto"
