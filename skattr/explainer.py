@@ -204,7 +204,11 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         """
         if not self.__sklearn_is_fitted__():
             self.fit(X, y, sample_weight)
-            self._refuse_open_columns()
+            try:
+                self._refuse_open_columns()
+            except ValueError:
+                self._solution = None
+                raise
             return self
         self._refuse_open_columns()
         X = check_X(self, X, reset=False)
@@ -344,7 +348,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         """Choose the output and read the model, at the first row that it takes."""
         refusal: ValueError | None = None
         for row in frames.some_rows(X):
-            self._row = Kept(row)
+            self._row = Kept(frames.copy(row))
             self._pieces = None
             try:
                 self._output = choose_output(self.estimator_, self.output, row)
@@ -371,7 +375,6 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         columns = sorted({k for grid in grids for k in grid.open_columns})
         if columns:
             names = [self._names[k] for k in columns]
-            self._solution = None
             raise ValueError(
                 f"partial_fit: what the model tells apart in the columns {names} depends on the "
                 "data, because of the steps in front of it; use fit with the whole background"
@@ -397,7 +400,8 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _keep_points(self, X: Any, pieces: Pieces) -> None:
         """Keep the distinct values of the columns whose curve has no table to be read from."""
-        for k in pieces.without_table():
+        evaluated = any(term.engine.needs[0] is Pieces for term in self._plan)
+        for k in range(len(self._names)) if evaluated else pieces.without_table():
             values = frames.sorted_values(frames.column(X, k))
             if k in self._points:
                 values = frames.sorted_values(np.concatenate([self._points[k], values]))

@@ -44,6 +44,15 @@ def take_rows(X: Any, rows: Any) -> Any:
     return X[rows]
 
 
+def _is_other_frame(X: Any) -> bool:
+    return is_frame(X) and not isinstance(X, pd.DataFrame)
+
+
+def copy(X: Any) -> Any:
+    """Return a table of its own, which even numpy may write into."""
+    return _frame(X).clone().to_native() if _is_other_frame(X) else X.copy()
+
+
 def some_rows(X: Any) -> Iterator:
     """Yield rows that are spread over X, those with the fewest missing values first."""
     places = np.unique(np.linspace(0, len(X) - 1, 32).astype(int))

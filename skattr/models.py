@@ -48,6 +48,13 @@ def check_width(estimator: Any, names: list) -> None:
         )
 
 
+def works_in_place(estimator: Any) -> bool:
+    """Tell whether a step writes into the table that it is given (copy=False)."""
+    params = estimator.get_params() if hasattr(estimator, "get_params") else {}
+    names = [name for name in params if name == "copy" or name.endswith("__copy")]
+    return any(params[name] is False for name in names)
+
+
 def is_fitted(estimator: Any) -> bool:
     """Tell whether an estimator is fitted; what is no scikit-learn estimator needs no fit."""
     if not hasattr(estimator, "__sklearn_tags__"):

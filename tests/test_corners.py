@@ -1,14 +1,22 @@
 """Pipelines at their corners: what a hostile tester found wrong once."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.compose import ColumnTransformer, make_column_transformer
-from sklearn.ensemble import BaggingRegressor, RandomForestRegressor, VotingRegressor
+from sklearn.ensemble import (
+    BaggingRegressor,
+    HistGradientBoostingRegressor,
+    RandomForestRegressor,
+    VotingRegressor,
+)
+from sklearn.feature_selection import SelectKBest, f_regression
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression
 from sklearn.neighbors import KNeighborsRegressor
-from sklearn.pipeline import make_pipeline, make_union
+from sklearn.pipeline import FeatureUnion, make_pipeline, make_union
 from sklearn.preprocessing import (
     Binarizer,
     FunctionTransformer,
@@ -16,9 +24,12 @@ from sklearn.preprocessing import (
     MinMaxScaler,
     OneHotEncoder,
     OrdinalEncoder,
+    QuantileTransformer,
+    SplineTransformer,
     StandardScaler,
     TargetEncoder,
 )
+from sklearn.tree import DecisionTreeRegressor
 
 from skattr import MeasureExplainer
 from skattr.measures import Expectation, ProductMarginal, Uniform
@@ -300,3 +311,141 @@ def test_arrow_backed_columns(storage, model):
     pipeline = make_pipeline(steps, model).fit(X, pd.factorize(X.s)[0] * 2.0 + X.i.astype(float))
     for name in X:
         agrees(pipeline, X[:30], X[30:40], name)
+
+
+@pytest.mark.parametrize("model", [forest(), LinearRegression()])
+@pytest.mark.parametrize("kind", ["columns", "union"])
+def test_weights_of_transformers(model, kind):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(60, 3)), columns=list("abc"))
+    if kind == "union":
+        steps = FeatureUnion([("p", "passthrough")], transformer_weights={"p": 2.0})
+    else:
+        parts = [("s", StandardScaler(), ["a"]), ("p", "passthrough", ["b", "c"])]
+        steps = ColumnTransformer(parts, transformer_weights={"s": 3.0, "p": -0.5})
+    pipeline = make_pipeline(steps, model).fit(X, X.a * 2 + X.b * X.c)
+    for name in X:
+        agrees(pipeline, X, X[:9], name)
+
+
+def test_steps_that_write_into_their_input():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(3, 2, size=(60, 2)), columns=list("ab"))
+    for rows in (X, X.to_numpy()):
+        for model in (forest(), LinearRegression(), KNeighborsRegressor(3)):
+            pipeline = make_pipeline(StandardScaler(copy=False), model).fit(rows.copy(), X.a)
+            before = rows.copy()
+            found = MeasureExplainer(pipeline).fit(rows).explain(rows[:5]).values
+            assert np.array_equal(np.asarray(before), np.asarray(rows))
+            twin = make_pipeline(StandardScaler(), model).fit(rows, X.a)
+            wanted = MeasureExplainer(twin).fit(rows).explain(rows[:5]).values
+            np.testing.assert_allclose(found, wanted, atol=1e-10)
+
+
+def test_a_range_on_which_only_missing_matters():
+    rng = np.random.default_rng(0)
+    a = np.where(rng.random(200) < 0.4, np.nan, rng.uniform(1990, 2000, 200))
+    X = pd.DataFrame({"a": a, "b": rng.normal(size=200)})
+    root = make_pipeline(FunctionTransformer(np.negative), FunctionTransformer(np.exp))
+    steps = make_column_transformer((root, ["a"]), remainder="passthrough")
+    model = HistGradientBoostingRegressor(max_iter=3, max_leaf_nodes=2)
+    pipeline = make_pipeline(steps, model).fit(X, np.isnan(a) * 5.0)
+    explainer = agrees(pipeline, X, X[:9], "a")
+    frame = explainer.curve("a").to_frame()
+    assert frame.value[0] == explainer.curve("a")([1995.0])[0]
+    uniform = MeasureExplainer(pipeline, "uniform").fit(X).explain(X[:2]).values[:, 1]
+    np.testing.assert_allclose(uniform, pipeline.predict(X.fillna(1995.0))[:2], atol=1e-12)
+
+
+def test_an_imputer_behind_a_logarithm_is_not_monotone():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.normal(size=90), "b": rng.normal(size=90)})
+    fill = SimpleImputer(strategy="constant", fill_value=9.0)
+    step = make_pipeline(FunctionTransformer(np.sqrt), fill)
+    steps = make_column_transformer((step, ["a"]), remainder="passthrough")
+    with np.errstate(invalid="ignore"):
+        pipeline = make_pipeline(steps, forest()).fit(X, np.abs(X.a))
+        assert agrees(pipeline, X, X[:9], "a").curve("a").kind == "function"
+        with pytest.raises(ValueError, match="'a'"):
+            MeasureExplainer(pipeline, "uniform").fit(X)
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        Binarizer(threshold=0.123),
+        MinMaxScaler(clip=True),
+        QuantileTransformer(n_quantiles=7),
+        SplineTransformer(n_knots=4, degree=1),
+    ],
+)
+def test_uniform_laws_with_jumps_and_kinks(step):
+    """Thresholds anywhere: integrals piece by piece between the places where f is not smooth."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.lognormal(size=90), "b": rng.normal(size=90)})
+    model = make_pipeline(step, LinearRegression()).fit(X, X.a + X.b)
+    domain = {"a": (0.05, 9.0), "b": (-2.0, 2.5)}
+    found = MeasureExplainer(model, "uniform", domain=domain).fit(X).explain(X[:2]).values
+    nodes, weights = np.polynomial.legendre.leggauss(12)
+    fitted = model[0]
+    for k, (low, high) in enumerate(domain.values()):
+        places = {
+            "Binarizer": lambda: [0.123, np.nextafter(0.123, 1)],
+            "MinMaxScaler": lambda k=k: [fitted.data_min_[k], fitted.data_max_[k]],
+            "QuantileTransformer": lambda k=k: fitted.quantiles_[:, k],
+            "SplineTransformer": lambda k=k: fitted.bsplines_[k].t,
+        }[type(fitted).__name__]()
+        ends = np.unique(np.clip([low, *places, high], low, high))
+        width = np.diff(ends)
+        points = (ends[:-1, None] + width[:, None] * (nodes + 1) / 2).ravel()
+        share = (width[:, None] * weights / 2).ravel() / (high - low)
+        for i in range(2):
+            rows = X.iloc[np.full(len(points), i)].assign(**{"ab"[k]: points})
+            assert abs(found[i, 1 - k] - share @ model.predict(rows)) < 1e-10
+
+
+def test_a_refused_batch_leaves_the_fit_as_it_was():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.normal(size=60), "b": rng.normal(size=60)})
+    pipeline = make_pipeline(SplineTransformer(n_knots=3), forest()).fit(X, X.a)
+    explainer = MeasureExplainer(pipeline).fit(X)
+    values = explainer.explain(X[:3]).values
+    with pytest.raises(ValueError, match="'a'"):
+        explainer.partial_fit(X)
+    np.testing.assert_array_equal(explainer.explain(X[:3]).values, values)
+
+
+def test_curves_of_trees_by_finite_sums():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.normal(size=30), "b": rng.normal(size=30)})
+    model = forest().fit(X, X.a)
+    by_sums = MeasureExplainer(model, engine="finite_sum").fit(X).curve("a")
+    assert by_sums.kind == "function" and len(by_sums.to_frame()) == 30
+    np.testing.assert_allclose(by_sums(X.a), MeasureExplainer(model).fit(X).curve("a")(X.a))
+
+
+def test_a_column_that_is_always_missing():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.normal(size=60), "b": np.nan, "c": rng.normal(size=60)})
+    for imputer in (
+        SimpleImputer(strategy="constant", fill_value=0.0),
+        SimpleImputer(keep_empty_features=True),
+        SimpleImputer(),
+    ):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of the column that is lost
+            pipeline = make_pipeline(imputer, forest()).fit(X, X.a)
+            for name in X:
+                agrees(pipeline, X, X[:5], name)
+
+
+def test_missing_values_that_a_selection_refuses():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(60, 3)), columns=list("abc"))
+    pipeline = make_pipeline(SelectKBest(f_regression, k=2), DecisionTreeRegressor()).fit(
+        X, X.a + X.b
+    )
+    curve = MeasureExplainer(pipeline).fit(X).curve("a")
+    assert "missing" not in set(curve.to_frame().closed)
+    with pytest.raises(ValueError, match="NaN"):
+        curve([np.nan])

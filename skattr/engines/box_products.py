@@ -80,5 +80,5 @@ class BoxProducts(Engine):
     def integrate(
         self, pieces: Any, state: Any, X: Any, codes: Any, own: Own, chosen: list[int], jobs: Jobs
     ) -> np.ndarray:
-        """Return the values of groups."""
+        """Return the values of groups and of open columns."""
         return state.sums.integrate(pieces, codes, own, chosen)

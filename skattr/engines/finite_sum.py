@@ -46,8 +46,7 @@ class FiniteSum(Engine):
         """Evaluate the background; keep a copy of it if own values are to be put into it."""
         background, pinned = term.rows()
         total = _weighted_sum(pieces.output, background.X, background.weights)
-        rows = frames.take_rows(background.X, np.arange(len(background))) if pinned else None
-        kept = storage.Kept(rows) if pinned else None
+        kept = storage.Kept(frames.copy(background.X)) if pinned else None
         return RowSum(total, background.weights.copy(), kept)
 
     def merge(self, a: RowSum, b: RowSum) -> RowSum:

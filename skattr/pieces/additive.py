@@ -205,13 +205,15 @@ class Additive(Pieces):
         return [(labels, [frames.as_column(v) for v in choices]) for labels, choices in found]
 
     def cuts(self, k: int) -> np.ndarray:
-        """Return where h_k is known to jump."""
-        tracks = [t for tracks in self.tracks for t in tracks if t.column == k and t.kind == CUTS]
-        return np.unique([cut for track in tracks for cut in track.known])
+        """Return where h_k is known to jump, or to have a kink."""
+        own = [track for tracks in self.tracks for track in tracks if track.column == k]
+        cuts = [cut for track in own if track.kind == CUTS for cut in track.known]
+        return np.unique([*cuts, *(place for track in own for place in track.breaks or ())])
 
     def is_known(self, k: int) -> bool:
-        """Tell whether the term of a column is more than any function, which may have poles."""
-        return all(t.kind != FREE for tracks in self.tracks for t in tracks if t.column == k)
+        """Tell whether the term of a column is smooth but at known places: it may have poles."""
+        own = [track for tracks in self.tracks for track in tracks if track.column == k]
+        return all(track.kind != FREE and track.breaks is not None for track in own)
 
     def without_table(self) -> list[int]:
         """Return the columns that are numbers."""

@@ -44,10 +44,10 @@ def _unkey(keys: np.ndarray) -> np.ndarray:
 
 def between(ends: np.ndarray) -> np.ndarray:
     """Return a point of each of the intervals between ends, which are closed on the right."""
-    if len(ends) == 2:
-        low, high = np.clip(ends, -1.0, 1.0)
-        return np.array([(low + high) / 2])
-    return np.append(ends[1:-1], np.nextafter(ends[-2], np.inf))
+    inside = ends[1:].copy()
+    if np.isinf(inside[-1]):
+        inside[-1] = 0.0 if np.isinf(ends[-2]) else np.nextafter(ends[-2], np.inf)
+    return inside
 
 
 def monotone_ends(rank: Rank, start: float) -> np.ndarray:

@@ -88,7 +88,7 @@ def _numbers(routes: list[Route], source: Input) -> Cells:
     return Cells(
         [source],
         np.arange(len(edges) + 2, dtype=np.int32)[:, None],
-        edges=edges,
+        edges=edges if all(route.steps is None for route in routes) else None,
         takes_missing=all(front.takes_missing for front in fronts),
         takes_infinite=all(front.takes_infinite for front in fronts),
         dtype=routes[source.route].front.dtype,

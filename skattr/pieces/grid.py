@@ -135,7 +135,8 @@ class Grid:
             return cells.encode_numbers(values, self.names[k])
         rows = frames.with_columns(self.row.X, {k: values})
         new: list = [{} if c.open and i != k else None for i, c in enumerate(self.cells)]
-        return self._encode(rows, 1, new)[k]
+        with np.errstate(over="ignore"):  # the model says it better than numpy
+            return self._encode(rows, 1, new)[k]
 
     def takes_missing(self, k: int) -> bool:
         """Tell whether column k may be missing."""

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from skattr import frames
+from skattr.models import works_in_place
 
 SCALES = ("auto", "raw", "proba", "predict")
 
@@ -25,6 +26,7 @@ class Output:
 
     def __call__(self, X: Any) -> np.ndarray:
         """Return f(X), (n, k)."""
+        X = frames.copy(X) if works_in_place(self.estimator) else X
         result = _call(self.estimator, self.method, X)
         if self.columns is not None:
             result = result[:, self.columns]

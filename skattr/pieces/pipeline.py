@@ -17,6 +17,7 @@ from sklearn.utils import check_array
 from sklearn.utils._set_output import _get_output_config
 
 from skattr import frames
+from skattr.models import works_in_place
 from skattr.pieces.base import Unreadable
 from skattr.pieces.steps import Track, inputs_of, trace
 
@@ -28,7 +29,9 @@ class Preprocessing:
 
     def __init__(self, steps: tuple, row: Any) -> None:
         self.steps = steps
+        self.in_place = any(works_in_place(step) for step in steps)
         tracks = [Track(k) for k in range(len(frames.labels(row)))]
+        row = frames.copy(row)
         for step in steps:
             tracks = trace(step, tracks, row)
             row = step.transform(row)
@@ -55,6 +58,8 @@ class Preprocessing:
         the same X.
         """
         memo = {} if memo is None else memo
+        if self.in_place:
+            X = frames.copy(X)
         if wanted is not None and len(self.steps) == 1:
             if isinstance(self.steps[0], ColumnTransformer):
                 key: tuple = (id(self.steps[0]), keep_sparse)
@@ -95,7 +100,7 @@ class Preprocessing:
 
 def _parts(step: ColumnTransformer, X: Any, wanted: set, keep_sparse: bool) -> Any:
     """Run the parts of a ColumnTransformer that touch the wanted columns."""
-    if _get_output_config("transform", step)["dense"] != "default":
+    if _get_output_config("transform", step)["dense"] != "default" or step.transformer_weights:
         return step.transform(X)  # a frame, whose names may matter to what comes next
     as_sparse = step.sparse_output_ and keep_sparse
     blocks: list = []

@@ -63,6 +63,7 @@ class Track:
     kind: str = RAW
     known: tuple = ()  # the levels, or the cuts: the largest numbers below each jump
     replaced: tuple = ()  # present values that an imputer takes for missing
+    breaks: tuple | None = ()  # the raw numbers where it has kinks or jumps; None: not known
 
     @property
     def effective(self) -> str:
@@ -74,12 +75,21 @@ class Track:
         if kind == RAW or self.kind in DISCRETE or self.kind == FREE:
             return self
         if kind == SAME:
+            if self.kind in (PARTIAL, SPLINE):  # what gave no number gets one
+                return replace(self, kind=FREE)
             return self if self.kind != RAW else replace(self, kind=SAME)
         if self.replaced:
             return replace(self, kind=FREE)
         order = (MONOTONE, NUMBER, PARTIAL, SPLINE, FREE)
         worst = max(order.index(k) for k in (kind, self.kind) if k in order)
         return replace(self, kind=order[worst])
+
+    def breaking(self, places: Iterable) -> Track:
+        """Return the track behind a step that is not smooth at some places of its input."""
+        if self.kind in DISCRETE:
+            return self
+        known = self.kind in (RAW, SAME) and self.breaks is not None
+        return replace(self, breaks=(*(self.breaks or ()), *places) if known else None)
 
     def replacing(self, value: Any) -> Track:
         """Return the track behind an imputer that takes a present value for missing."""
@@ -163,6 +173,13 @@ def _one_column(step: Any, tracks: list[Track], row: Any) -> list[Track]:
     return [tracks[0] if discrete else Track(columns.pop(), FREE)] * width
 
 
+def _weighted(tracks: list[Track], weight: float | None) -> list[Track]:
+    """Return tracks whose values are multiplied by a weight."""
+    if weight is None or weight == 1:
+        return tracks
+    return [track.then(MONOTONE if np.isfinite(weight) else FREE) for track in tracks]
+
+
 def elementwise(kind: str) -> Rule:
     """Return the rule of steps that put one function of a kind on each column."""
     return lambda step, tracks, row: [track.then(kind) for track in tracks]
@@ -170,8 +187,6 @@ def elementwise(kind: str) -> Rule:
 
 def _imputer(step: SimpleImputer, tracks: list[Track], row: Any) -> list[Track]:
     lost = _get_mask(step.statistics_, np.nan)
-    if step.strategy == "constant" or step.keep_empty_features:
-        lost = np.zeros(len(tracks), bool)
     present = [t for t, is_lost in zip(tracks, lost, strict=True) if not is_lost]
     if not frames.is_missing(step.missing_values):
         present = [t.replacing(step.missing_values) for t in present]
@@ -195,6 +210,7 @@ def _bins(step: KBinsDiscretizer, tracks: list[Track], row: Any) -> list[Track]:
         found = track.told_apart(CUTS, np.nextafter(inner, -np.inf).tolist())
         if step.dtype is not None and np.dtype(step.dtype) != np.float64:  # it is cast first
             found = track.then(MONOTONE if step.encode == "ordinal" else FREE)
+            found = replace(found, breaks=None)
         result += [found] * (1 if step.encode == "ordinal" else int(n_bins))
     return result
 
@@ -219,7 +235,33 @@ def _target_widths(step: TargetEncoder) -> list[int]:
 
 def _splines(step: SplineTransformer, tracks: list[Track], row: Any) -> list[Track]:
     width = step.n_features_out_ // len(tracks)
-    return [track.then(SPLINE) for track in tracks for _ in range(width)]
+    knots = [spline.t.tolist() for spline in step.bsplines_]
+    return [
+        track.breaking(own).then(SPLINE)
+        for track, own in zip(tracks, knots, strict=True)
+        for _ in range(width)
+    ]
+
+
+def _binary(step: Binarizer, tracks: list[Track], row: Any) -> list[Track]:
+    return [
+        track.told_apart(CUTS, [step.threshold])
+        if track.kind in (RAW, SAME)
+        else track.breaking([]).then(MONOTONE)
+        for track in tracks
+    ]
+
+
+def _min_max(step: MinMaxScaler, tracks: list[Track], row: Any) -> list[Track]:
+    if not step.clip:
+        return [track.then(MONOTONE) for track in tracks]
+    ends = zip(step.data_min_, step.data_max_, strict=True)
+    return [t.breaking(e).then(MONOTONE) for t, e in zip(tracks, ends, strict=True)]
+
+
+def _quantiles(step: QuantileTransformer, tracks: list[Track], row: Any) -> list[Track]:
+    places = step.quantiles_.T.tolist()
+    return [t.breaking(p).then(NUMBER) for t, p in zip(tracks, places, strict=True)]
 
 
 def _function(step: FunctionTransformer, tracks: list[Track], row: Any) -> list[Track]:
@@ -235,8 +277,13 @@ def _selection(step: Any, tracks: list[Track], row: Any) -> list[Track]:
 
 
 def _union(step: FeatureUnion, tracks: list[Track], row: Any) -> list[Track]:
-    parts = [part for _, part in step.transformer_list if part != "drop"]
-    return [track for part in parts for track in trace(part, tracks, row)]
+    weights = step.transformer_weights or {}
+    parts = [(name, part) for name, part in step.transformer_list if part != "drop"]
+    return [
+        track
+        for name, part in parts
+        for track in _weighted(trace(part, tracks, row), weights.get(name))
+    ]
 
 
 def _pipeline(step: Pipeline, tracks: list[Track], row: Any) -> list[Track]:
@@ -269,7 +316,8 @@ def _columns(step: ColumnTransformer, tracks: list[Track], row: Any) -> list[Tra
         if place.start == place.stop:
             continue
         places, own_row = inputs_of(step, name, columns, row)
-        found = trace(part, [tracks[i] for i in places], own_row)
+        weight = (step.transformer_weights or {}).get(name)
+        found = _weighted(trace(part, [tracks[i] for i in places], own_row), weight)
         if len(found) != place.stop - place.start:
             raise Unreadable(f"the outputs of the step {name!r} are not understood")
         result[place] = found
@@ -293,8 +341,11 @@ def _table_vectorizer(step: Any, tracks: list[Track], row: Any) -> list[Track]:
 
 # the first entry that fits; what is not here may still be a function of a single column
 RULES: dict[Any, Rule] = {
-    (StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler, Binarizer): elementwise(MONOTONE),
-    (QuantileTransformer, PowerTransformer): elementwise(NUMBER),
+    (StandardScaler, MaxAbsScaler, RobustScaler): elementwise(MONOTONE),
+    MinMaxScaler: _min_max,
+    Binarizer: _binary,
+    QuantileTransformer: _quantiles,
+    PowerTransformer: elementwise(NUMBER),
     SimpleImputer: _imputer,
     MissingIndicator: _indicator,
     KBinsDiscretizer: _bins,

@@ -43,4 +43,4 @@ def _last(pipeline: Pipeline) -> Any:
 
 
 def _steps(pipeline: Pipeline) -> list:
-    return [s for _, s in pipeline.steps[:-1] if s is not None and not isinstance(s, str)]
+    return [step for _, step in pipeline.steps[:-1] if hasattr(step, "transform")]
