@@ -422,6 +422,8 @@ def test_object_columns_and_labels_come_back(tmp_path, rows, names):
         assert list(map(repr, loaded.data.iloc[:, j])) == list(map(repr, X.iloc[:, j]))
 
 
+# a lone surrogate, which strings can hold that pyarrow does not back
+LONE = "\ud800" if pd.array(["a"], dtype="str").dtype.storage == "python" else ""
 COLUMNS = {
     "float32": np.array([1.5, np.nan, -0.0], dtype=np.float32),
     "float16": np.array([1.5, np.nan, -0.0], dtype=np.float16),
@@ -435,7 +437,7 @@ COLUMNS = {
         "Europe/Paris"
     ),
     "fixed zone": pd.to_datetime(["2024-10-27 00:30+03:00"] * 3),
-    "str": pd.array(["a", np.nan, "\x00é\ud800"], dtype="str"),
+    "str": pd.array(["a", np.nan, "\x00é" + LONE], dtype="str"),
     "string": pd.array(["a", pd.NA, ""], dtype="string"),
     "object": pd.Series(["a", None, 1.0], dtype=object),
     "object strings": pd.Series(["a", "b", "c"], dtype=object),
