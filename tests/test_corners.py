@@ -449,3 +449,17 @@ def test_missing_values_that_a_selection_refuses():
     assert "missing" not in set(curve.to_frame().closed)
     with pytest.raises(ValueError, match="NaN"):
         curve([np.nan])
+
+
+@pytest.mark.parametrize("last", [False, True])
+def test_a_row_without_a_logarithm_may_come_first(last):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.uniform(0.5, 9, 90), "b": rng.normal(size=90)})
+    X.loc[0, "a"] = -1.0
+    steps = make_column_transformer((FunctionTransformer(np.log), ["a"]), remainder="passthrough")
+    with np.errstate(invalid="ignore"):
+        pipeline = make_pipeline(steps, HistGradientBoostingRegressor(max_iter=3)).fit(X, X.a)
+        rows = X[::-1] if last else X
+        explainer = MeasureExplainer(pipeline, "uniform", domain={"a": (1.0, 9.0)}).fit(rows)
+        assert np.isfinite(explainer.explain(rows[:3]).values).all()
+        assert explainer.curve("a").kind == "steps"

@@ -54,11 +54,15 @@ def monotone_ends(rank: Rank, start: float) -> np.ndarray:
     """Return the ends of the intervals on which a function is constant.
 
     It is monotone; what is looked at may refute that (ValueError). Where it gives no number, as the
-    logarithm of what is negative, there is no interval; `start` is a place where it gives one.
+    logarithm of what is negative, there is no interval. `start` is where to look first for a place
+    where it gives one.
     """
     low, high = reach(rank, start)
-    if not rank(np.array([start]))[0]:
+    tried = (start, 1.0, 1e3, 1e6, -1.0, -1e3, -1e6)
+    found = [place for place in tried if low <= place <= high and rank(np.array([place]))[0]]
+    if not found:
         raise ValueError("there is no number to start from")
+    start = found[0]
     valid = rank(np.array([low, high])) > 0
     if not valid[0]:
         low = np.nextafter(jumps(lambda v: np.minimum(rank(v), 1), low, start)[0], np.inf)
