@@ -181,7 +181,7 @@ class Additive(Pieces):
         return (sparse.csr_array(inputs) @ weights).toarray().reshape(shape)
 
     @property
-    def levels(self) -> np.ndarray:  # type: ignore[override]
+    def levels(self) -> np.ndarray:
         """Whether a column is one of levels to the fitted steps, (d,)."""
         kinds: list[set] = [set() for _ in self.names]
         for track in (track for tracks in self.tracks for track in tracks):

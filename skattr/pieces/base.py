@@ -28,7 +28,6 @@ class Pieces:
     """
 
     grid: Any = None
-    levels: np.ndarray | None = None  # (d,) whether a column holds levels to the model
 
     def __init__(self, output: Output, row: Any) -> None:
         self.output = output
@@ -50,6 +49,11 @@ class Pieces:
 
     def name_levels(self, X: Any) -> None:
         """Learn from X the names of levels that the model keeps no names of."""
+
+    @property
+    def levels(self) -> np.ndarray | None:
+        """Whether a column holds levels to the model, (d,), if it is known."""
+        return None
 
     def without_table(self) -> list[int]:
         """Return the columns whose curve may have no table: it is shown at the values met."""

@@ -142,7 +142,7 @@ class Boxes(Pieces):
         self.grid.name_levels(X)
 
     @property
-    def levels(self) -> np.ndarray:  # type: ignore[override]
+    def levels(self) -> np.ndarray:
         """Whether a column holds levels to the model, (d,)."""
         return np.array([cells.labels is not None for cells in self.grid.cells])
 

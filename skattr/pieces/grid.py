@@ -138,28 +138,25 @@ class Grid:
         with np.errstate(over="ignore"):  # the model says it better than numpy
             return self._encode(rows, 1, new)[k]
 
-    def takes_missing(self, k: int) -> bool:
-        """Tell whether column k may be missing."""
+    def missing_code(self, k: int) -> int | None:
+        """Return the code of missing in column k, or None if it may not be missing."""
         if self.cells[k].edges is not None:
-            return self.cells[k].takes_missing
-        try:
-            self.encode_values(k, pd.Series([None], dtype=object))
-        except ValueError:
-            return False
-        return True
+            return 0 if self.cells[k].takes_missing else None
+        return self._code_if_taken(k, None)
+
+    def _code_if_taken(self, k: int, value: Any) -> int | None:
+        with suppress(ValueError), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of unknown categories
+            return int(self.encode_values(k, pd.Series([value], dtype=object))[0])
+        return None
 
     def _other_labels(self, k: int) -> list:
         """Return the codes of "missing" and "any other", where the model takes them."""
-        levels = [level for level, _ in self.cells[k].labels or []]
-        found = []
-        for label, value in (("missing", None), (OTHER, unknown_level(levels))):
-            taken = label == "missing" or value is not None
-            with suppress(ValueError), warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of unknown categories
-                if taken:
-                    code = self.encode_values(k, pd.Series([value], dtype=object))[0]
-                    found.append((label, int(code)))
-        return found
+        missing = self.missing_code(k)
+        found = [] if missing is None else [("missing", missing)]
+        other = unknown_level([level for level, _ in self.cells[k].labels or []])
+        code = None if other is None else self._code_if_taken(k, other)
+        return found if code is None else [*found, (OTHER, code)]
 
     def name_levels(self, X: Any) -> None:
         """Name the levels of columns of which the model keeps no names, as far as X has them."""
@@ -241,10 +238,8 @@ class Grid:
             return None
         ends, codes = partition
         frame = pd.DataFrame({"lower": ends[:-1], "upper": ends[1:], "closed": "right"})
-        if self.takes_missing(k):
-            missing = 0
-            if cells.edges is None:
-                missing = int(self.encode_values(k, pd.Series([None], dtype=object))[0])
+        missing = self.missing_code(k)
+        if missing is not None:
             frame.loc[len(frame)] = [np.nan, np.nan, "missing"]
             codes = np.append(codes, missing)
         return frame, codes

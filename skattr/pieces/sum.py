@@ -28,7 +28,7 @@ class Sum(Pieces):
         return self.boxes, self.additive
 
     @property
-    def levels(self) -> np.ndarray:  # type: ignore[override]
+    def levels(self) -> np.ndarray:
         """Whether a column holds levels to one of the addends, (d,)."""
         return self.boxes.levels | self.additive.levels
 
