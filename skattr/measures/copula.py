@@ -103,7 +103,7 @@ def _means(values: np.ndarray, ends: np.ndarray, shifts: np.ndarray, scale: floa
 
     Σ_v v (Φ((q_v - m)/s) - Φ((q_{v-} - m)/s)), summed by parts, costs O(n) for a shift m. It is
     smooth in m: on a range of half-length h the terms of its Chebyshev series fall as
-    exp(-(i s / h)² / 2), and those up to 9 h / s make it to rounding, whatever the number of shifts.
+    exp(-(i s / h)² / 2): those up to 9 h / s give it to rounding at any number of shifts.
     """
     if scale == 0:
         return values[np.searchsorted(ends, shifts)]

@@ -1,0 +1,243 @@
+"""Mixtures of normal laws with independent columns, learned by weighted EM.
+
+scikit-learn's GaussianMixture takes no weights, so the EM is our own: O(n d C) for an iteration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import ndtri
+from sklearn.cluster import KMeans
+
+from skattr.measures.gaussian import EDGE, FAR, moments, rest
+
+FLOOR = 1e-3  # of a column's variance: no component is narrower
+TOLERANCE = 1e-4  # of the mean log-likelihood: EM has settled
+ROUNDS = 200  # of EM, at most
+COMPONENTS = 10  # at most, where their number is looked for
+ROWS = 5  # a component found by itself stands on so many, effectively
+START = 5000  # rows that k-means sees
+BLOCK = 4096  # rows of an EM step at a time: they stay in the cache
+N_INIT = 3
+NONE = 1e-10  # of the weight: a component that died
+LARGE = 1e4  # standard deviations from which on squares hide what differs
+
+
+@dataclass(eq=False)
+class Mixture:
+    """Σ_c π_c ⊗_k N(m_ck, s_ck²).
+
+    Given the own values t, the others are the same components with the shares
+    π_c(t) ∝ π_c ∏_{i own} N(t_i; m_ci, s_ci²).
+    """
+
+    weights: np.ndarray  # (C,) π_c, the largest first
+    means: np.ndarray  # (C, d)
+    scales: np.ndarray  # (C, d) standard deviations, 0 for a constant column
+    overlap: np.ndarray  # (C, C) Q, Σ_r ω_r² r_rc r_rd / (n_c n_d), n_c = Σ_r ω_r r_rc
+
+    @property
+    def n_uniforms(self) -> int:
+        """The number of uniform numbers that make a point: the first chooses the component."""
+        return self.means.shape[1] + 1
+
+    def shares(self, t: np.ndarray, own: Sequence[int]) -> np.ndarray:
+        """Return π_c(t), (m, C), for own values t, (m, n_own).
+
+        NaN is not conditioned on; infinite values give the limit. Columns in which all components
+        are alike, as constant ones, say nothing.
+        """
+        means, scales = self.means[:, own], self.scales[:, own]
+        tells = ((means != means[0]) | (scales != scales[0])).any(axis=0)
+        means, scales, t = means[:, tells], scales[:, tells], t[:, tells]
+        middle, unit = self.weights @ means, scales.max(axis=0, initial=0.0)
+        means, scales = (means - middle) / unit, scales / unit
+        with np.errstate(over="ignore"):
+            t = np.clip((t - middle) / unit, -FAR, FAR)
+        result = _near(self.weights, means, scales, t)
+        large = (np.abs(t) > LARGE).any(axis=1)
+        if large.any():
+            result[large] = _far(self.weights, means, scales, t[large])
+        return result
+
+    def center(self, t: np.ndarray, own: Sequence[int]) -> np.ndarray:
+        """Return own values t, (m, n_own), and the conditional means of the rest, (m, d)."""
+        result = self.shares(t, own) @ self.means
+        result[:, own] = t
+        return result
+
+    def points(self, u: np.ndarray, t: np.ndarray, own: Sequence[int]) -> np.ndarray:
+        """Return points of equal weight of the law given one t, (p, d), from uniform numbers."""
+        others = rest(self.means.shape[1], own)
+        upto = np.cumsum(self.shares(t[None], own)[0])
+        c = np.searchsorted(upto[:-1], u[:, 0], side="right")
+        normal = ndtri(np.clip(u[:, 1 : len(others) + 1], EDGE, 1 - EDGE))
+        result = np.empty((len(u), self.means.shape[1]))
+        result[:, own] = t
+        result[:, others] = self.means[np.ix_(c, others)] + self.scales[np.ix_(c, others)] * normal
+        return result
+
+    def support(self, t: np.ndarray, own: Sequence[int]) -> np.ndarray:
+        """Return 1 / (π(t)ᵀ Q π(t)): rows r enter with the weights Σ_c π_c(t) ω_r r_rc / n_c."""
+        shares = self.shares(t, own)
+        return 1 / ((shares @ self.overlap) * shares).sum(axis=1)
+
+
+def _near(weights: np.ndarray, means: np.ndarray, scales: np.ndarray, t: np.ndarray) -> np.ndarray:
+    """Return shares from log densities."""
+    logs = np.tile(np.log(weights), (len(t), 1))
+    for i in range(t.shape[1]):
+        z = (t[:, i, None] - means[:, i]) / scales[:, i]
+        logs -= np.where(np.isnan(z), 0.0, z**2 / 2 + np.log(scales[:, i]))
+    logs -= logs.max(axis=1, keepdims=True)
+    shares = np.exp(logs)
+    return shares / shares.sum(axis=1, keepdims=True)
+
+
+def _far(weights: np.ndarray, means: np.ndarray, scales: np.ndarray, t: np.ndarray) -> np.ndarray:
+    """Return shares from ratios of densities, whose logarithms are polynomials of degree 2.
+
+    Their coefficients are subtracted before t is put in: where the scales of two components are
+    equal, the means decide, however large t² is.
+    """
+    known = ~np.isnan(t)
+    t = np.where(known, t, 0.0)
+    square, line = -0.5 / scales**2, means / scales**2
+    constant = -0.5 * (means / scales) ** 2 - np.log(scales)
+    shares = np.empty((len(t), len(weights)))
+    for c in range(len(weights)):
+        logs = (t**2) @ (square - square[c]).T + t @ (line - line[c]).T
+        logs += known @ (constant - constant[c]).T + np.log(weights / weights[c])
+        shares[:, c] = 1 / np.exp(np.clip(logs, -700.0, 700.0)).sum(axis=1)
+    return shares / shares.sum(axis=1, keepdims=True)
+
+
+def learn_mixture(
+    numbers: np.ndarray, weights: np.ndarray, n_components: int | None = None
+) -> Mixture:
+    """Return a mixture of `n_components` (of fewer, if so many rows do not differ), or the best.
+
+    The best has the least BIC = -2 n_eff · (mean log-likelihood) + (number of parameters) log n_eff
+    among up to 10 components, each on at least 5 effective rows; the search ends when it got worse
+    twice in a row. EM works on all rows, with columns standardised and variances of at least 1e-3
+    of the column's. It starts from k-means on at most 5000 rows; the same data gives the same.
+    """
+    shares = weights / weights.sum()
+    mean, scale = moments(numbers, shares)
+    varies = scale > 0
+    scores = (numbers[:, varies] - mean[varies]) / scale[varies]
+    data = np.concatenate([scores**2, scores], axis=1)
+    some = np.arange(len(scores))
+    if len(some) > START:
+        some = np.random.default_rng(0).choice(some, START, replace=False)
+    part, most = shares[some], _n_distinct(scores[some])
+    if n_components is None:
+        fit = _search(data, shares, some, min(most, COMPONENTS))
+    else:
+        fit = _em(data, shares, _start(data[some], part, min(n_components, most)))
+    kept = np.flatnonzero(fit.weights > NONE)
+    kept = kept[np.argsort(-fit.weights[kept], kind="stable")]
+    fit = Fit(fit.weights[kept] / fit.weights[kept].sum(), fit.means[kept], fit.variances[kept])
+    means, scales = np.tile(mean, (len(kept), 1)), np.zeros((len(kept), len(mean)))
+    means[:, varies] += fit.means * scale[varies]
+    scales[:, varies] = np.sqrt(fit.variances) * scale[varies]
+    return Mixture(fit.weights, means, scales, _overlap(data, shares, fit))
+
+
+class Fit(NamedTuple):
+    """Components on standardised columns."""
+
+    weights: np.ndarray  # (C,)
+    means: np.ndarray  # (C, k)
+    variances: np.ndarray  # (C, k)
+    likelihood: float = -np.inf  # the mean logarithm, of the fit one step before
+
+
+def _search(data: np.ndarray, shares: np.ndarray, some: np.ndarray, most: int) -> Fit:
+    """Return the fit of the least BIC."""
+    n_eff = 1 / float(shares @ shares)
+    best, least, worse = None, np.inf, 0
+    for c in range(1, most + 1):
+        fit = _em(data, shares, _start(data[some], shares[some], c))
+        bic = -2 * n_eff * fit.likelihood + (c * (data.shape[1] + 1) - 1) * np.log(n_eff)
+        if best is None or (bic < least and fit.weights.min() * n_eff >= ROWS):
+            best, least, worse = fit, bic, 0
+        else:
+            worse += 1
+        if worse == 2:
+            break
+    assert best is not None
+    return best
+
+
+def _start(data: np.ndarray, shares: np.ndarray, c: int) -> Fit:
+    """Return the moments of the clusters that k-means finds."""
+    if c == 1:
+        labels = np.zeros(len(data), int)
+    else:
+        means = KMeans(c, n_init=N_INIT, random_state=0)
+        labels = means.fit_predict(data[:, data.shape[1] // 2 :], sample_weight=shares)
+    belongs = np.eye(c)[labels] * shares[:, None]
+    return _maximised(belongs.sum(axis=0), belongs.T @ data)
+
+
+def _em(data: np.ndarray, shares: np.ndarray, fit: Fit) -> Fit:
+    """Return where EM settles: the likelihood never falls."""
+    for _ in range(ROUNDS):
+        before, fit = fit.likelihood, em_step(data, shares, fit)
+        if fit.likelihood - before < TOLERANCE:
+            break
+    return fit
+
+
+def em_step(data: np.ndarray, shares: np.ndarray, fit: Fit) -> Fit:
+    """Return a likelier fit to data, (n, 2 k): squares first; and the likelihood of this one."""
+    likelihood = 0.0
+    mass, sums = np.zeros(len(fit.weights)), np.zeros((len(fit.weights), data.shape[1]))
+    for block, belongs, logs in _responsibilities(data, fit):
+        likelihood += shares[block] @ logs
+        belongs *= shares[block, None]
+        mass += belongs.sum(axis=0)
+        sums += belongs.T @ data[block]
+    return _maximised(mass, sums, likelihood)
+
+
+def _maximised(mass: np.ndarray, sums: np.ndarray, likelihood: float = -np.inf) -> Fit:
+    """Return the components of these masses and sums of squares and values."""
+    mass = np.maximum(mass, np.finfo(float).tiny)
+    squares, means = np.split(sums / mass[:, None], 2, axis=1)
+    return Fit(mass / mass.sum(), means, np.maximum(squares - means**2, FLOOR), likelihood)
+
+
+def _responsibilities(data: np.ndarray, fit: Fit) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
+    """Yield blocks of rows, what of each belongs to a component, and its log-likelihood."""
+    slopes = np.concatenate([-0.5 / fit.variances, fit.means / fit.variances], axis=1).T
+    constant = fit.means**2 / fit.variances + np.log(2 * np.pi * fit.variances)
+    constant = np.log(fit.weights) - constant.sum(axis=1) / 2
+    for start in range(0, len(data), BLOCK):
+        block = slice(start, start + BLOCK)
+        belongs = data[block] @ slopes + constant
+        top = belongs.max(axis=1)
+        belongs -= top[:, None]
+        np.exp(belongs, out=belongs)
+        total = belongs.sum(axis=1)
+        belongs /= total[:, None]
+        yield block, belongs, top + np.log(total)
+
+
+def _overlap(data: np.ndarray, shares: np.ndarray, fit: Fit) -> np.ndarray:
+    """Return Q."""
+    mass, squares = np.zeros(len(fit.weights)), np.zeros((len(fit.weights),) * 2)
+    for block, belongs, _ in _responsibilities(data, fit):
+        belongs *= shares[block, None]
+        mass += belongs.sum(axis=0)
+        squares += belongs.T @ belongs
+    return squares / np.outer(mass, mass)
+
+
+def _n_distinct(rows: np.ndarray) -> int:
+    return len(np.unique(rows, axis=0)) if rows.shape[1] else 1
