@@ -16,13 +16,14 @@ from sklearn.cluster import KMeans
 from skattr.measures.gaussian import EDGE, FAR, moments, rest
 
 FLOOR = 1e-3  # of a column's variance: no component is narrower
-TOLERANCE = 1e-4  # of the mean log-likelihood: EM has settled
-ROUNDS = 200  # of EM, at most
+SETTLED = 1e-4  # gain of mean log-likelihood in a step at which EM ends
+ROUGH = 1e-3  # the same while numbers of components are compared
+ROUNDS = 100  # of EM, at most
 COMPONENTS = 10  # at most, where their number is looked for
 ROWS = 5  # a component found by itself stands on so many, effectively
-START = 5000  # rows that k-means sees
-BLOCK = 4096  # rows of an EM step at a time: they stay in the cache
-N_INIT = 3
+START = 5000  # rows that give EM a place to start from
+BLOCK = 512  # rows of an EM step at a time: in the cache, and too few for threads to meet over
+N_INIT = 3  # runs of k-means
 NONE = 1e-10  # of the weight: a component that died
 LARGE = 1e4  # standard deviations from which on squares hide what differs
 
@@ -124,7 +125,8 @@ def learn_mixture(
     The best has the least BIC = -2 n_eff · (mean log-likelihood) + (number of parameters) log n_eff
     among up to 10 components, each on at least 5 effective rows; the search ends when it got worse
     twice in a row. EM works on all rows, with columns standardised and variances of at least 1e-3
-    of the column's. It starts from k-means on at most 5000 rows; the same data gives the same.
+    of the column's; it starts from where k-means and EM get on 5000 rows of them, so that few steps
+    on all rows are needed. The same data gives the same mixture.
     """
     shares = weights / weights.sum()
     mean, scale = moments(numbers, shares)
@@ -134,11 +136,12 @@ def learn_mixture(
     some = np.arange(len(scores))
     if len(some) > START:
         some = np.random.default_rng(0).choice(some, START, replace=False)
-    part, most = shares[some], _n_distinct(scores[some])
+    most = _n_distinct(scores[some])
     if n_components is None:
         fit = _search(data, shares, some, min(most, COMPONENTS))
     else:
-        fit = _em(data, shares, _start(data[some], part, min(n_components, most)))
+        fit = _start(data[some], shares[some], min(n_components, most))
+    fit = _em(data, shares, fit, SETTLED)
     kept = np.flatnonzero(fit.weights > NONE)
     kept = kept[np.argsort(-fit.weights[kept], kind="stable")]
     fit = Fit(fit.weights[kept] / fit.weights[kept].sum(), fit.means[kept], fit.variances[kept])
@@ -162,7 +165,7 @@ def _search(data: np.ndarray, shares: np.ndarray, some: np.ndarray, most: int) -
     n_eff = 1 / float(shares @ shares)
     best, least, worse = None, np.inf, 0
     for c in range(1, most + 1):
-        fit = _em(data, shares, _start(data[some], shares[some], c))
+        fit = _em(data, shares, _start(data[some], shares[some], c), ROUGH)
         bic = -2 * n_eff * fit.likelihood + (c * (data.shape[1] + 1) - 1) * np.log(n_eff)
         if best is None or (bic < least and fit.weights.min() * n_eff >= ROWS):
             best, least, worse = fit, bic, 0
@@ -175,21 +178,23 @@ def _search(data: np.ndarray, shares: np.ndarray, some: np.ndarray, most: int) -
 
 
 def _start(data: np.ndarray, shares: np.ndarray, c: int) -> Fit:
-    """Return the moments of the clusters that k-means finds."""
+    """Return where EM on these rows settles, from the clusters that k-means finds."""
     if c == 1:
         labels = np.zeros(len(data), int)
     else:
         means = KMeans(c, n_init=N_INIT, random_state=0)
         labels = means.fit_predict(data[:, data.shape[1] // 2 :], sample_weight=shares)
     belongs = np.eye(c)[labels] * shares[:, None]
-    return _maximised(belongs.sum(axis=0), belongs.T @ data)
+    fit = _maximised(belongs.sum(axis=0), belongs.T @ data)
+    return _em(data, shares / shares.sum(), fit, ROUGH)
 
 
-def _em(data: np.ndarray, shares: np.ndarray, fit: Fit) -> Fit:
+def _em(data: np.ndarray, shares: np.ndarray, fit: Fit, tolerance: float) -> Fit:
     """Return where EM settles: the likelihood never falls."""
+    fit = fit._replace(likelihood=-np.inf)  # that was of other rows
     for _ in range(ROUNDS):
         before, fit = fit.likelihood, em_step(data, shares, fit)
-        if fit.likelihood - before < TOLERANCE:
+        if fit.likelihood - before < tolerance:
             break
     return fit
 
@@ -198,11 +203,10 @@ def em_step(data: np.ndarray, shares: np.ndarray, fit: Fit) -> Fit:
     """Return a likelier fit to data, (n, 2 k): squares first; and the likelihood of this one."""
     likelihood = 0.0
     mass, sums = np.zeros(len(fit.weights)), np.zeros((len(fit.weights), data.shape[1]))
-    for block, belongs, logs in _responsibilities(data, fit):
-        likelihood += shares[block] @ logs
-        belongs *= shares[block, None]
-        mass += belongs.sum(axis=0)
-        sums += belongs.T @ data[block]
+    for block, belongs, logs in _responsibilities(data, shares, fit):
+        likelihood += float(shares[block] @ logs)
+        mass += belongs.sum(axis=1)
+        sums += belongs @ data[block]
     return _maximised(mass, sums, likelihood)
 
 
@@ -213,29 +217,31 @@ def _maximised(mass: np.ndarray, sums: np.ndarray, likelihood: float = -np.inf) 
     return Fit(mass / mass.sum(), means, np.maximum(squares - means**2, FLOOR), likelihood)
 
 
-def _responsibilities(data: np.ndarray, fit: Fit) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
-    """Yield blocks of rows, what of each belongs to a component, and its log-likelihood."""
-    slopes = np.concatenate([-0.5 / fit.variances, fit.means / fit.variances], axis=1).T
+def _responsibilities(
+    data: np.ndarray, shares: np.ndarray, fit: Fit
+) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
+    """Yield blocks of rows, (C, n) of their shares belongs to each component, log-likelihoods."""
+    slopes = np.concatenate([-0.5 / fit.variances, fit.means / fit.variances], axis=1)
     constant = fit.means**2 / fit.variances + np.log(2 * np.pi * fit.variances)
     constant = np.log(fit.weights) - constant.sum(axis=1) / 2
     for start in range(0, len(data), BLOCK):
         block = slice(start, start + BLOCK)
-        belongs = data[block] @ slopes + constant
-        top = belongs.max(axis=1)
-        belongs -= top[:, None]
+        belongs = slopes @ data[block].T
+        belongs += constant[:, None]
+        top = belongs.max(axis=0)
+        belongs -= top
         np.exp(belongs, out=belongs)
-        total = belongs.sum(axis=1)
-        belongs /= total[:, None]
+        total = belongs.sum(axis=0)
+        belongs *= shares[block] / total
         yield block, belongs, top + np.log(total)
 
 
 def _overlap(data: np.ndarray, shares: np.ndarray, fit: Fit) -> np.ndarray:
     """Return Q."""
     mass, squares = np.zeros(len(fit.weights)), np.zeros((len(fit.weights),) * 2)
-    for block, belongs, _ in _responsibilities(data, fit):
-        belongs *= shares[block, None]
-        mass += belongs.sum(axis=0)
-        squares += belongs.T @ belongs
+    for _, belongs, _ in _responsibilities(data, shares, fit):
+        mass += belongs.sum(axis=1)
+        squares += belongs @ belongs.T
     return squares / np.outer(mass, mass)
 
 
