@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtr
 
 from skattr import frames
 from skattr.measures.background import Background
@@ -89,10 +90,7 @@ class Interval:
             return np.bincount(codes, minlength=n_codes).astype(float)
         partition = grid.partition(k)
         if partition is None or not partition[0][0] <= self.low <= self.high <= partition[0][-1]:
-            raise ValueError(
-                f"column {self.name!r}: the fitted steps in front of the model do not turn ranges "
-                "of it into ranges, so that the uniform law on it is not known exactly"
-            )
+            raise _not_ranges(self.name, "uniform")
         ends, codes = partition
         low, high = self.low / 2, self.high / 2  # so that the range does not overflow
         below = np.clip((ends / 2 - low) / (high - low), 0.0, 1.0)
@@ -133,6 +131,36 @@ class Interval:
 
 
 @dataclass(eq=False)
+class Normal:
+    """N(mean, scale²); a point if the scale is 0."""
+
+    mean: float
+    scale: float
+    name: Any
+
+    def coded(self, grid: Any) -> Normal:
+        """Return itself: it is small."""
+        return self
+
+    def masses(self, grid: Any, k: int) -> np.ndarray:
+        """Return the mass of each code: differences of Φ, or of 1 - Φ right of the mean."""
+        n_codes = grid.cells[k].n_codes
+        if self.scale == 0:
+            codes = grid.encode_values(k, np.array([self.mean]))
+            return np.bincount(codes, minlength=n_codes).astype(float)
+        partition = grid.partition(k)
+        if partition is None or np.isfinite(partition[0][[0, -1]]).any():
+            raise _not_ranges(self.name, "normal")
+        ends, codes = partition
+        with np.errstate(over="ignore"):
+            z = (ends - self.mean) / self.scale
+        left, right = z[:-1], z[1:]
+        beyond = left > 0
+        mass = ndtr(np.where(beyond, -left, right)) - ndtr(np.where(beyond, -right, left))
+        return np.bincount(codes, weights=mass, minlength=n_codes)
+
+
+@dataclass(eq=False)
 class Levels:
     """Equal weight on the levels of a column."""
 
@@ -164,6 +192,13 @@ class Levels:
     def merge(self, other: Levels) -> Levels:
         """Join a batch's levels."""
         return Levels(list(dict.fromkeys([*self.levels, *other.levels])), self.name)
+
+
+def _not_ranges(name: Any, law: str) -> ValueError:
+    return ValueError(
+        f"column {name!r}: the fitted steps in front of the model do not turn ranges of it into "
+        f"ranges, so that the {law} law on it is not known exactly"
+    )
 
 
 def uniform_law(background: Background, k: int, domain: dict) -> Interval | Levels:

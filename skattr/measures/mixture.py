@@ -12,17 +12,19 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtri
 from sklearn.cluster import KMeans
+from threadpoolctl import threadpool_limits  # scikit-learn needs it too
 
 from skattr.measures.gaussian import EDGE, FAR, moments, rest
 
 FLOOR = 1e-3  # of a column's variance: no component is narrower
 SETTLED = 1e-4  # gain of mean log-likelihood in a step at which EM ends
-ROUGH = 1e-3  # the same while numbers of components are compared
-ROUNDS = 100  # of EM, at most
+ROUGH = 1e-3  # the same while numbers of components are compared, and at the start
+ROUNDS = 50  # of EM on all rows, at most
+FEW = 15  # the same for each number of components that is compared
 COMPONENTS = 10  # at most, where their number is looked for
 ROWS = 5  # a component found by itself stands on so many, effectively
 START = 5000  # rows that give EM a place to start from
-BLOCK = 512  # rows of an EM step at a time: in the cache, and too few for threads to meet over
+BLOCK = 512  # rows of an EM step at a time: they stay in the cache
 N_INIT = 3  # runs of k-means
 NONE = 1e-10  # of the weight: a component that died
 LARGE = 1e4  # standard deviations from which on squares hide what differs
@@ -67,7 +69,8 @@ class Mixture:
 
     def center(self, t: np.ndarray, own: Sequence[int]) -> np.ndarray:
         """Return own values t, (m, n_own), and the conditional means of the rest, (m, d)."""
-        result = self.shares(t, own) @ self.means
+        first = self.means[0]  # a constant column stays as it is, to the last bit
+        result = first + self.shares(t, own) @ (self.means - first)
         result[:, own] = t
         return result
 
@@ -113,7 +116,8 @@ def _far(weights: np.ndarray, means: np.ndarray, scales: np.ndarray, t: np.ndarr
     for c in range(len(weights)):
         logs = (t**2) @ (square - square[c]).T + t @ (line - line[c]).T
         logs += known @ (constant - constant[c]).T + np.log(weights / weights[c])
-        shares[:, c] = 1 / np.exp(np.clip(logs, -700.0, 700.0)).sum(axis=1)
+        with np.errstate(over="ignore"):
+            shares[:, c] = 1 / np.exp(logs).sum(axis=1)
     return shares / shares.sum(axis=1, keepdims=True)
 
 
@@ -137,11 +141,12 @@ def learn_mixture(
     if len(some) > START:
         some = np.random.default_rng(0).choice(some, START, replace=False)
     most = _n_distinct(scores[some])
-    if n_components is None:
-        fit = _search(data, shares, some, min(most, COMPONENTS))
-    else:
-        fit = _start(data[some], shares[some], min(n_components, most))
-    fit = _em(data, shares, fit, SETTLED)
+    with threadpool_limits(1):  # steps are so short that threads would wait for each other
+        if n_components is None:
+            fit = _search(data, shares, some, min(most, COMPONENTS))
+        else:
+            fit = _start(data[some], shares[some], min(n_components, most))
+        fit = _em(data, shares, fit, SETTLED, ROUNDS)
     kept = np.flatnonzero(fit.weights > NONE)
     kept = kept[np.argsort(-fit.weights[kept], kind="stable")]
     fit = Fit(fit.weights[kept] / fit.weights[kept].sum(), fit.means[kept], fit.variances[kept])
@@ -165,7 +170,7 @@ def _search(data: np.ndarray, shares: np.ndarray, some: np.ndarray, most: int) -
     n_eff = 1 / float(shares @ shares)
     best, least, worse = None, np.inf, 0
     for c in range(1, most + 1):
-        fit = _em(data, shares, _start(data[some], shares[some], c), ROUGH)
+        fit = _em(data, shares, _start(data[some], shares[some], c), ROUGH, FEW)
         bic = -2 * n_eff * fit.likelihood + (c * (data.shape[1] + 1) - 1) * np.log(n_eff)
         if best is None or (bic < least and fit.weights.min() * n_eff >= ROWS):
             best, least, worse = fit, bic, 0
@@ -186,13 +191,13 @@ def _start(data: np.ndarray, shares: np.ndarray, c: int) -> Fit:
         labels = means.fit_predict(data[:, data.shape[1] // 2 :], sample_weight=shares)
     belongs = np.eye(c)[labels] * shares[:, None]
     fit = _maximised(belongs.sum(axis=0), belongs.T @ data)
-    return _em(data, shares / shares.sum(), fit, ROUGH)
+    return _em(data, shares / shares.sum(), fit, ROUGH, 2 * ROUNDS)
 
 
-def _em(data: np.ndarray, shares: np.ndarray, fit: Fit, tolerance: float) -> Fit:
+def _em(data: np.ndarray, shares: np.ndarray, fit: Fit, tolerance: float, rounds: int) -> Fit:
     """Return where EM settles: the likelihood never falls."""
     fit = fit._replace(likelihood=-np.inf)  # that was of other rows
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         before, fit = fit.likelihood, em_step(data, shares, fit)
         if fit.likelihood - before < tolerance:
             break
