@@ -12,6 +12,7 @@ import pandas as pd
 
 from skattr import frames
 from skattr.pieces import Grid
+from skattr.pieces.bisection import between
 
 
 class Curve:
@@ -91,6 +92,72 @@ class CellTable:
         assert described is not None
         labels, codes = described
         return labels, self.values[codes]
+
+
+class BinnedTable:
+    """Values by code, and curves of conditional measures that look at codes and bins."""
+
+    def __init__(self, cells: CellTable, curves: list, outputs: list[int]) -> None:
+        self.cells = cells
+        self.curves = curves  # (coefficient, curve)
+        self.outputs = outputs
+
+    @property
+    def kind(self) -> str:
+        """Steps or levels."""
+        return self.cells.kind
+
+    def evaluate(self, values: Any, name: Any) -> np.ndarray:
+        """Look the values up, casting as the model does."""
+        codes = self.cells.grid.encode_values(self.cells.k, values)
+        return self._sum(codes, [curve.bins.of(values) for _, curve in self.curves])
+
+    def _sum(self, codes: np.ndarray, bins: list) -> np.ndarray:
+        result = self.cells.values[codes]
+        for (coefficient, curve), found in zip(self.curves, bins, strict=True):
+            result = result + coefficient * curve.at_bins(codes, found)[:, self.outputs]
+        return result
+
+    def rows(self) -> tuple[pd.DataFrame, np.ndarray]:
+        """Return labels and values of all levels, or of all steps: jumps are where either has one.
+
+        Levels that the model does not know may still be levels of the background.
+        """
+        grid, k = self.cells.grid, self.cells.k
+        return self._level_rows(grid, k) if self.kind == "levels" else self._step_rows(grid, k)
+
+    def _level_rows(self, grid: Grid, k: int) -> tuple[pd.DataFrame, np.ndarray]:
+        described = grid.describe_cells(k)
+        assert described is not None
+        labels, codes = described
+        known = [level for level, _ in grid.cells[k].labels or []]
+        rest = labels["level"].to_list()[len(known) :]
+        more = grid.levels_taken(k, [v for _, c in self.curves for v in c.bins.levels or []])
+        more = [(level, code) for level, code in more if level not in known]
+        levels = frames.as_column([*known, *(level for level, _ in more)])
+        codes = np.concatenate([codes[: len(known)], [code for _, code in more],
+                                codes[len(known) :]]).astype(int)  # fmt: skip
+        bins = [
+            np.append(c.bins.of(levels), [c.bins.n + (label != "missing") for label in rest])
+            for _, c in self.curves
+        ]
+        frame = pd.DataFrame({"level": pd.Series([*levels, *rest], dtype=object)})
+        return frame, self._sum(codes, [found.astype(int) for found in bins])
+
+    def _step_rows(self, grid: Grid, k: int) -> tuple[pd.DataFrame, np.ndarray]:
+        partition = grid.partition(k)
+        assert partition is not None
+        ends = partition[0]
+        cuts = np.concatenate([curve.bins.cuts() for _, curve in self.curves])
+        ends = np.union1d(ends, cuts[(cuts > ends[0]) & (cuts < ends[-1])])
+        frame = pd.DataFrame({"lower": ends[:-1], "upper": ends[1:], "closed": "right"})
+        values = self.evaluate(between(ends), None)
+        missing = grid.missing_code(k)
+        if missing is not None:
+            frame.loc[len(frame)] = [np.nan, np.nan, "missing"]
+            gone = [np.array([curve.bins.n]) for _, curve in self.curves]
+            values = np.concatenate([values, self._sum(np.array([missing]), gone)])
+        return frame, values
 
 
 class ConstantTable:

@@ -18,7 +18,7 @@ from sklearn.utils.validation import (
 )
 
 from skattr import frames, models
-from skattr.curves import CellTable, ConstantTable, Curve, FunctionTable, LevelTable
+from skattr.curves import BinnedTable, CellTable, ConstantTable, Curve, FunctionTable, LevelTable
 from skattr.engines import Engine, Jobs
 from skattr.explanation import Explanation
 from skattr.inputs import (
@@ -49,7 +49,9 @@ def _can_add_batches(explainer: MeasureExplainer) -> bool:
         )
     for _, term in as_terms(as_measure(explainer.measure)):
         if not term.adds_up:
-            raise AttributeError(f"partial_fit: {term!r} does not add up over batches")
+            raise AttributeError(
+                f"partial_fit: {term!r} does not add up over batches: {term.no_batches}"
+            )
     return True
 
 
@@ -250,6 +252,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
             exact=self.exact_,
             engine=self.engine_,
             measure=repr(self.measure_),
+            support=self._support(rows, chosen),
         )
 
     def transform(self, X: Any) -> np.ndarray:
@@ -471,6 +474,18 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
             pieces = pieces.on(grid) if isinstance(pieces, Boxes) else pieces
         return self._solved().values(pieces, rows, codes, self._own, chosen, self._jobs())
 
+    def _support(self, X: Any, chosen: list[int]) -> np.ndarray | None:
+        """Return the effective number of rows behind each value: of the thinnest term."""
+        result = None
+        for term in self._active():
+            for place, a in enumerate(chosen):
+                found = term.measure.support(X, self._own[a]) if term.coefficient else None
+                if found is not None:
+                    if result is None:
+                        result = np.full((len(X), len(chosen)), np.inf)
+                    result[:, place] = np.minimum(result[:, place], found)
+        return result
+
     def _predict(self, X: Any) -> np.ndarray:
         blocks = [self._output(frames.take_rows(X, block)) for block in self._blocks(X)]
         result = np.concatenate(blocks)
@@ -478,11 +493,15 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _table(
         self, a: int, k: int, outputs: list[int]
-    ) -> CellTable | ConstantTable | LevelTable | FunctionTable:
+    ) -> BinnedTable | CellTable | ConstantTable | LevelTable | FunctionTable:
         solution = self._solved()
         grid = self._grid
         if grid is not None and not solution.rest[a] and grid.describe_cells(k) is not None:
-            return CellTable(grid, k, solution.curve(a, grid.cells[k].n_codes)[:, outputs])
+            cells = CellTable(grid, k, solution.curve(a, grid.cells[k].n_codes)[:, outputs])
+            if not solution.binned[a]:
+                return cells
+            if all(curve.bins is not None for _, curve in solution.binned[a]):
+                return BinnedTable(cells, solution.binned[a], outputs)
         if all(term.measure.depends == "nothing" for term in self._active()):
             return ConstantTable(solution.constants[a][outputs])
         function = partial(self._at_values, a, k, outputs)

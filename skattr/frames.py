@@ -95,6 +95,11 @@ def column(X: Any, k: int) -> Any:
     return X[:, k]
 
 
+def take_values(values: Any, rows: np.ndarray) -> Any:
+    """Return some values of a column."""
+    return values.iloc[rows] if isinstance(values, pd.Series) else values[rows]
+
+
 def is_level(X: Any, k: int) -> bool:
     """Tell whether a column holds levels (categories, booleans, strings), not numbers."""
     values = column(X, k)
@@ -343,6 +348,26 @@ def with_columns(row: Any, columns: dict[int, Any]) -> Any:
     for k, array in arrays.items():
         result[:, k] = array
     return result
+
+
+def replaced(X: Any, columns: dict[int, np.ndarray]) -> Any:
+    """Return a copy of X with some columns set to arrays of numbers."""
+    if isinstance(X, pd.DataFrame):
+        X = X.copy()
+        for k, values in columns.items():
+            X.isetitem(k, values)
+        return X
+    if is_frame(X):
+        frame = _frame(X)
+        new = [
+            nw.new_series(frame.columns[k], values, backend=frame.implementation)
+            for k, values in columns.items()
+        ]
+        return frame.with_columns(*new).to_native()
+    X = X.astype(np.result_type(X.dtype, np.float64))
+    for k, values in columns.items():
+        X[:, k] = values
+    return X
 
 
 def _numbers(array: np.ndarray, dtype: np.dtype) -> np.ndarray:

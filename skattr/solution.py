@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from skattr import frames
 from skattr.engines import Engine, Jobs, choose
 from skattr.kernels import lookup
 from skattr.measures.base import Measure
@@ -31,7 +32,8 @@ class Solution:
 
     `curves` (n_codes, k) holds, one behind the other, the sum over terms of the curves of each
     attribution; `where` (2, g) its column and start, or -1 where it has no code to look up: there
-    the sum is `constants[a]`. `rest[a]` are the terms without a curve, integrated for each row.
+    the sum is `constants[a]`. `binned[a]` are (coefficient, curve) of the terms whose curve takes
+    the raw value as well as its code, `rest[a]` those without a curve, integrated for each row.
     """
 
     terms: list[Term]
@@ -40,6 +42,7 @@ class Solution:
     curves: np.ndarray
     where: np.ndarray
     constants: np.ndarray
+    binned: list[list[tuple[float, Any]]]
     rest: list[list[int]]
 
     def values(
@@ -59,6 +62,10 @@ class Solution:
         for place, j in enumerate(chosen):
             if self.where[0, j] < 0:
                 result[:, place] = self.constants[j]
+            for coefficient, curve in self.binned[j]:
+                assert codes is not None
+                k = own[j][0]
+                result[:, place] += coefficient * curve.at(codes[k], frames.column(X, k))
         for t, term in enumerate(self.terms):
             places = [place for place, j in enumerate(chosen) if t in self.rest[j]]
             if places:
@@ -135,6 +142,7 @@ def solve(pieces: Pieces, terms: list[Term], own: tuple, jobs: Jobs) -> Solution
     k = pieces.n_outputs
     offset = np.zeros(k)
     tables: list[Any] = [np.zeros((1, k)) for _ in own]
+    binned: list[list[tuple[float, Any]]] = [[] for _ in own]
     rest: list[list[int]] = [[] for _ in own]
     for t, term in enumerate(terms):
         assert term.mean is not None
@@ -143,13 +151,15 @@ def solve(pieces: Pieces, terms: list[Term], own: tuple, jobs: Jobs) -> Solution
         if term.measure.depends != "nothing":
             found = term.engine.tables(pieces, term.state, own)
         for j, table in enumerate(found):
-            if table is not None:
+            if table is not None and not isinstance(table, np.ndarray):
+                binned[j].append((term.coefficient, table))
+            elif table is not None:
                 tables[j] = tables[j] + term.coefficient * table
             elif term.coefficient:
                 rest[j].append(t)
     curves, where = _layout(pieces, tables, own)
     constants = np.array([table[0] for table in tables])
-    return Solution(terms, base_value, offset, curves, where, constants, rest)
+    return Solution(terms, base_value, offset, curves, where, constants, binned, rest)
 
 
 def _fill_means(pieces: Pieces, terms: list[Term], jobs: Jobs) -> np.ndarray:

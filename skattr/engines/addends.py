@@ -10,14 +10,17 @@ from typing import Any
 
 import numpy as np
 
+from skattr import frames
 from skattr.engines.additive import AdditiveTerms
 from skattr.engines.base import Engine, Jobs, Own
+from skattr.engines.binned_additive import BinnedAdditive
+from skattr.engines.binned_rows import BinnedRows
 from skattr.engines.box_products import BoxProducts
 from skattr.engines.one_violation import OneViolation
 from skattr.measures.base import Measure
 from skattr.pieces import Boxes, Pieces, Sum
 
-ENGINES = (OneViolation(), BoxProducts(), AdditiveTerms())
+ENGINES = (OneViolation(), BinnedRows(), BoxProducts(), AdditiveTerms(), BinnedAdditive())
 
 
 @dataclass(eq=False)
@@ -98,10 +101,13 @@ class Addends(Engine):
                 addend = addend.on(grid)
             rest = []
             for place, a in enumerate(chosen):
-                if one.tables[a] is None:
+                table, k = one.tables[a], own[a][0]
+                if table is None:
                     rest.append(place)
+                elif isinstance(table, np.ndarray):
+                    result[:, place] += table[codes[k]]
                 else:
-                    result[:, place] += one.tables[a][codes[own[a][0]]]
+                    result[:, place] += table.at(codes[k], frames.column(X, k))
             if rest:
                 todo = [chosen[place] for place in rest]
                 result[:, rest] += one.engine.integrate(

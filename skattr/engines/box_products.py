@@ -20,6 +20,14 @@ from skattr.measures.base import Measure
 from skattr.pieces import Boxes, Grid
 
 
+def sum_products(boxes: Boxes, own: Own, masses: list[np.ndarray], jobs: Jobs) -> BoxSums:
+    """Return the sums over boxes for one product, given the mass of each code of each column."""
+    # code 0 stands apart, the others as running sums: an interval is a difference
+    cumulated = np.concatenate([np.concatenate([m[:1], np.cumsum(m[1:])]) for m in masses])
+    sums = add_trees(boxes, own, box_products.walk, cumulated, jobs)
+    return BoxSums(*sums, 1.0, boxes.grid.offset)
+
+
 @dataclass(eq=False)
 class Laws:
     """A mixture of products, coded, and the sums over boxes that follow from it."""
@@ -61,10 +69,7 @@ class BoxProducts(Engine):
         pieces = pieces.on(state.grid)
         for share, laws in state.components:
             masses = [law.masses(pieces.grid, k) for k, law in enumerate(laws)]
-            # code 0 stands apart, the others as running sums: an interval is a difference
-            cumulated = np.concatenate([np.concatenate([m[:1], np.cumsum(m[1:])]) for m in masses])
-            sums = add_trees(pieces, state.own, box_products.walk, cumulated, jobs)
-            parts.append(BoxSums(*sums, 1.0, pieces.grid.offset).scaled(share))
+            parts.append(sum_products(pieces, state.own, masses, jobs).scaled(share))
         return Laws(state.components, state.own, state.grid, functools.reduce(operator.add, parts))
 
     def mean(self, pieces: Boxes, state: Laws) -> np.ndarray:

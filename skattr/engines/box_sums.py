@@ -102,6 +102,12 @@ def owners(own: Own, grid: Grid) -> Owners:
     return Owners(owner, single, group)
 
 
+def tree_blocks(boxes: Boxes) -> list[np.ndarray]:
+    """Return the numbers of all trees, in blocks that are worked on side by side."""
+    blocks = np.array_split(np.arange(len(boxes.table.roots)), TREE_BLOCKS)
+    return [trees for trees in blocks if len(trees)]
+
+
 def add_trees(
     boxes: Boxes, own: Own, walk: Callable, data: object, jobs: Jobs, sums: Sums | None = None
 ) -> Sums:
@@ -125,9 +131,8 @@ def add_trees(
         walk(boxes.table, trees, who, data, part)
         return part
 
-    blocks = np.array_split(np.arange(len(boxes.table.roots)), TREE_BLOCKS)
     total = empty() if sums is None else sums
-    for part in in_order(run, [trees for trees in blocks if len(trees)], jobs.n_jobs):
+    for part in in_order(run, tree_blocks(boxes), jobs.n_jobs):
         for whole, piece in zip(total, part, strict=True):
             whole += piece
     return total

@@ -1,7 +1,8 @@
 """Rows of data on any model: the finite sum Σ_r w_r f(x_j, z_{r,-j}) itself.
 
-Exact. One call of the model on the whole background for each distinct own value (equal values share
-it), so the value of a row never depends on the other explained rows, to the last bit.
+Exact. One call of the model on the background for each distinct own value (equal values share it),
+so the value of a row never depends on the other explained rows, to the last bit. Weights may depend
+on the own value; rows of weight 0 are left out.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 from skattr import frames, storage
 from skattr.engines.base import Engine, Jobs, Own
 from skattr.measures.base import Measure
+from skattr.measures.row_weights import RowWeights
 from skattr.pieces import Pieces
 
 ROW_BLOCK = 65_536  # background rows in one call of the model
@@ -28,6 +30,7 @@ class RowSum:
     total: np.ndarray  # (k,) Σ_r w_r f(z_r)
     weights: np.ndarray  # (n,)
     kept: storage.Kept | None  # the background, or None if nothing is pinned
+    given: RowWeights | None = None  # weights that depend on the own value
 
 
 class FiniteSum(Engine):
@@ -36,18 +39,28 @@ class FiniteSum(Engine):
     name = "finite_sum"
     needs = (Pieces, "rows")
 
+    def refuses(self, pieces: Pieces, term: Measure) -> str | None:
+        """Return the reason why this engine cannot serve, or None."""
+        return None if "bins" in term.views else super().refuses(pieces, term)
+
     def cost(self, pieces: Pieces, term: Measure) -> str:
         """Say what it costs."""
         if term.depends == "nothing":
             return "fit: one evaluation of each row"
-        return "explain: one evaluation of the whole background for each distinct own value"
+        which = "the rows that have weight" if "bins" in term.views else "the whole background"
+        return f"explain: one evaluation of {which} for each distinct own value"
 
-    def prepare(self, pieces: Pieces, term: Measure, own: Own, jobs: Jobs) -> RowSum:
+    def prepare(self, pieces: Pieces, term: Any, own: Own, jobs: Jobs) -> RowSum:
         """Evaluate the background; keep a copy of it if own values are to be put into it."""
-        background, pinned = term.rows()
+        given = None
+        if "bins" in term.views:
+            background, given = term.bins()
+            pinned = True
+        else:
+            background, pinned = term.rows()
         total = _weighted_sum(pieces.output, background.X, background.weights)
         kept = storage.Kept(frames.copy(background.X)) if pinned else None
-        return RowSum(total, background.weights.copy(), kept)
+        return RowSum(total, background.weights.copy(), kept, given)
 
     def merge(self, a: RowSum, b: RowSum) -> RowSum:
         """Put one batch behind the other."""
@@ -68,13 +81,13 @@ class FiniteSum(Engine):
         for place, a in enumerate(chosen):
             first, kind = frames.distinct_rows(X, own[a])
             tasks = (
-                joblib.delayed(_pinned_sum)(pieces.output, state, x, own[a])
+                joblib.delayed(_pinned_mean)(pieces.output, state, x, own[a])
                 for x in (frames.take_rows(X, slice(i, i + 1)) for i in first.tolist())
             )
             sums = joblib.Parallel(jobs.n_jobs, return_as="generator")(tasks)
             if jobs.verbose:
                 sums = _progress(sums, len(first), f"attribution {place + 1} of {len(chosen)}")
-            result[:, place] = np.array(list(sums))[kind] / state.weights.sum()
+            result[:, place] = np.array(list(sums))[kind]
         return result
 
 
@@ -86,10 +99,16 @@ def _progress(results: Iterable, total: int, words: str) -> Iterable:
     return tqdm(results, total=total, desc=words)
 
 
-def _pinned_sum(f: Callable, state: RowSum, x: Any, columns: tuple[int, ...]) -> np.ndarray:
-    """Return Σ_r w_r f(x_own, z_r), x one row."""
+def _pinned_mean(f: Callable, state: RowSum, x: Any, columns: tuple[int, ...]) -> np.ndarray:
+    """Return Σ_r w_r f(x_own, z_r) / Σ_r w_r, x one row."""
     assert state.kept is not None
-    return _weighted_sum(f, state.kept.X, state.weights, lambda Z: frames.pin(Z, x, columns))
+    Z, weights = state.kept.X, state.weights
+    if state.given is not None:
+        weights = state.given.given(columns, state.given.bins_of(x, columns)[:, 0])
+        rows = np.flatnonzero(weights)
+        Z, weights = frames.take_rows(Z, rows), weights[rows]
+    total = _weighted_sum(f, Z, weights, lambda Z: frames.pin(Z, x, columns))
+    return total / weights.sum()
 
 
 def _weighted_sum(

@@ -3,10 +3,13 @@
 | engine         | pieces   | view of the measure | gives                                         |
 |----------------|----------|---------------------|-----------------------------------------------|
 | one_violation  | Boxes    | rows                | exact curves; groups                          |
+| binned_rows    | Boxes    | bins                | exact curves; groups row by row               |
 | box_products   | Boxes    | factors             | exact curves; groups                          |
+| box_mixture    | Boxes    | mixture             | exact curves; groups                          |
 | additive       | Additive | rows, factors       | exact; groups                                 |
-| addends        | Sum      | rows, factors       | exact; groups                                 |
-| finite_sum     | any      | rows                | exact, one model call for each distinct value |
+| binned_additive| Additive | bins                | exact; groups row by row                      |
+| addends        | Sum      | rows, factors, bins | exact; groups                                 |
+| finite_sum     | any      | rows, bins          | exact, one model call for each distinct value |
 | evaluation     | any      | atoms               | exact, one evaluation an atom                 |
 """
 
@@ -17,6 +20,9 @@ from typing import Any
 from skattr.engines.addends import Addends
 from skattr.engines.additive import AdditiveTerms
 from skattr.engines.base import Engine
+from skattr.engines.binned_additive import BinnedAdditive
+from skattr.engines.binned_rows import BinnedRows
+from skattr.engines.box_mixture import BoxMixture
 from skattr.engines.box_products import BoxProducts
 from skattr.engines.evaluation import Evaluation
 from skattr.engines.finite_sum import FiniteSum
@@ -26,8 +32,11 @@ from skattr.pieces import Pieces
 
 ENGINES = (
     OneViolation(),
+    BinnedRows(),
     BoxProducts(),
+    BoxMixture(),
     AdditiveTerms(),
+    BinnedAdditive(),
     Addends(),
     FiniteSum(),
     Evaluation(),

@@ -3,22 +3,24 @@
 from typing import Any
 
 from skattr.measures.base import LinearCombination, Measure
+from skattr.measures.conditional import Conditional
 from skattr.measures.empirical import Baseline, Dirac, Expectation, PartialDependence
 from skattr.measures.product import ProductMarginal, Uniform
 
 __all__ = [
-    "Baseline", "Dirac", "Expectation", "LinearCombination", "Measure", "PartialDependence",
-    "ProductMarginal", "Uniform",
+    "Baseline", "Conditional", "Dirac", "Expectation", "LinearCombination", "Measure",
+    "PartialDependence", "ProductMarginal", "Uniform",
 ]  # fmt: skip
 
 BY_NAME = {
     "partial_dependence": PartialDependence,
     "product_marginal": ProductMarginal,
+    "conditional": Conditional,
     "uniform": Uniform,
     "expectation": Expectation,
 }
-NOT_BUILT = ("conditional", "shapley")
-_LATER = ("Atoms", "Coefficient", "Conditional", "Density", "Sampler", "ScaledCoefficient",
+NOT_BUILT = ("shapley",)
+_LATER = ("Atoms", "Coefficient", "Density", "Sampler", "ScaledCoefficient",
           "Shapley", "Stieltjes")  # fmt: skip
 
 

@@ -7,8 +7,10 @@ sees f. It says
 - `mass` of each μ_{j,x};
 - `reference()`: the probability law that `Explanation.centered` subtracts;
 - `views`: under which of these names engines can ask for it, each for all attributions at once:
-  `rows()`, `factors()`, `atoms(X, own)`;
-- `adds_up`: whether batches of the background give the result of one `fit`.
+  `rows()`, `bins()`, `factors()`, `mixture()`, `centers(X, columns)`, `atoms(X, own)`,
+  `transport(u, x, columns)`;
+- `adds_up`: whether batches of the background give the result of one `fit`; `no_batches` why not;
+- `support(X, columns)`: the effective number of rows behind an attribution, if it depends on x.
 
 An attribution is a tuple of raw columns, `own` the tuple of all attributions.
 """
@@ -22,6 +24,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from skattr.measures.background import Background, as_background
+from skattr.measures.mixture import Mixture
+from skattr.measures.row_weights import RowWeights
 
 
 class RowsView(NamedTuple):
@@ -31,11 +35,26 @@ class RowsView(NamedTuple):
     pinned: bool
 
 
+class BinsView(NamedTuple):
+    """μ_{j,x} = Σ_r π_r(x_j) δ_{(x_j, z_{r,-j})}: weights of rows that depend on the own bins."""
+
+    background: Background
+    weights: RowWeights
+
+
 class FactorsView(NamedTuple):
     """μ_{j,x} = Σ_c π_c ⊗_i ν_{c,i}, with the own factors replaced by δ_{x_i} if `pinned`."""
 
     components: list[tuple[float, list]]  # π_c, one law a column
     pinned: bool
+
+
+class MixtureView(NamedTuple):
+    """μ_{j,x} = Σ_c π_c(x_j) δ_{x_j} ⊗_{i≠j} ν_{c,i}: shares that depend on the own value."""
+
+    mixture: Mixture
+    names: list
+    components: list[list]  # one law a column
 
 
 class AtomsView(NamedTuple):
@@ -53,6 +72,7 @@ class Measure(BaseEstimator):
     mass = 1.0
     views: tuple[str, ...] = ()
     adds_up = True
+    no_batches = ""
     __array_ufunc__ = None  # so that numpy scalars leave `*` to us
 
     def fit(
@@ -82,6 +102,10 @@ class Measure(BaseEstimator):
     def release(self) -> None:
         """Forget the background: what is left is what was learned."""
         self.background_ = None
+
+    def support(self, X: Any, columns: tuple[int, ...]) -> np.ndarray | None:
+        """Return the effective number of rows behind an attribution, (n,), if it depends on x."""
+        return None
 
     def reference(self) -> Measure:
         """Return the probability law that centring subtracts."""

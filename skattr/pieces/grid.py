@@ -158,6 +158,11 @@ class Grid:
         code = None if other is None else self._code_if_taken(k, other)
         return found if code is None else [*found, (OTHER, code)]
 
+    def levels_taken(self, k: int, levels: list) -> list:
+        """Return the levels that the model takes in column k, known or not, with their codes."""
+        found = [(level, self._code_if_taken(k, level)) for level in levels]
+        return [(level, code) for level, code in found if code is not None]
+
     def name_levels(self, X: Any) -> None:
         """Name the levels of columns of which the model keeps no names, as far as X has them."""
         for k, cells in enumerate(self.cells):

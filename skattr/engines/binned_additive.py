@@ -1,0 +1,93 @@
+"""Additive models and rows weighted by the own bin: one-dimensional sums (MATH.md, section 5).
+
+    phi_j(x) = c + Σ_{i in j} h_i(x_i) + Σ_r π_r(x) Σ_{i not in j} h_i(z_ri)
+
+The last sum depends on the bin of x_j alone: a table for each column, O(rows · columns) in all. For
+a group it is summed up for each distinct combination of bins.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from skattr.engines.base import Engine, Jobs, Own
+from skattr.measures.base import Measure
+from skattr.measures.row_weights import RowWeights
+from skattr.pieces import Additive
+
+
+@dataclass(eq=False)
+class Others:
+    """What the other columns add, by the bin of the own value or, for groups, by row."""
+
+    weights: RowWeights
+    mean: np.ndarray  # (k,)
+    tables: list[np.ndarray]  # (bins of t, k), or (n, k) for a group
+
+
+class BinnedAdditive(Engine):
+    """The own terms of each row, and the means of the others given its bins."""
+
+    name = "binned_additive"
+    needs = (Additive, "bins")
+
+    def cost(self, pieces: Additive, term: Measure) -> str:
+        """Say what it costs."""
+        return (
+            "fit: one evaluation of each row; explain: one term and one lookup a value, for a "
+            "group one sum over the background"
+        )
+
+    def prepare(self, pieces: Additive, term: Any, own: Own, jobs: Jobs) -> Others:
+        """Sum the terms of the other columns over the rows of each bin."""
+        background, weights = term.bins()
+        n, k = len(background), pieces.n_outputs
+        columns = list(range(len(background.names)))
+        others = [np.empty((n, k)) for _ in own]
+        total = np.zeros(k)
+        for block, terms in pieces.in_blocks(background.X, columns):
+            every = terms.sum(axis=1)
+            total += weights.weight[block] @ every
+            for rest, a in zip(others, own, strict=True):
+                rest[block] = every - terms[:, list(a)].sum(axis=1)
+        tables = [
+            _by_bin(rest, weights, a[0]) if len(a) == 1 else rest
+            for rest, a in zip(others, own, strict=True)
+        ]
+        return Others(weights.released(), pieces.constant + total, tables)
+
+    def mean(self, pieces: Additive, state: Others) -> np.ndarray:
+        """Return E f."""
+        return state.mean
+
+    def integrate(
+        self, pieces: Any, state: Any, X: Any, codes: Any, own: Own, chosen: list[int], jobs: Jobs
+    ) -> np.ndarray:
+        """Return the own terms, and what the others are given the own bins."""
+        result = np.empty((len(X), len(chosen), pieces.n_outputs))
+        for place, a in enumerate(chosen):
+            bins = state.weights.bins_of(X, own[a])
+            if len(own[a]) == 1:
+                result[:, place] = state.tables[a][bins[0]]
+                continue
+            kinds, kind = np.unique(bins, axis=1, return_inverse=True)
+            sums = [state.weights.given(own[a], at) @ state.tables[a] for at in kinds.T]
+            result[:, place] = np.array(sums)[kind.reshape(-1)]
+        columns = sorted({k for a in chosen for k in own[a]})
+        place_of = {k: i for i, k in enumerate(columns)}
+        for block, terms in pieces.in_blocks(X, columns):
+            for place, a in enumerate(chosen):
+                for k in own[a]:
+                    result[block, place] += terms[:, place_of[k]]
+        return pieces.constant + result
+
+
+def _by_bin(values: np.ndarray, weights: RowWeights, k: int) -> np.ndarray:
+    """Return Σ_r π_r values_r for each bin of column k, (bins of t, n_outputs)."""
+    assert weights.rows is not None
+    table, rows = weights.columns[k].table, weights.rows[k]
+    sums = [np.bincount(rows, weights.weight * column, table.shape[1]) for column in values.T]
+    return table @ np.stack(sums, axis=1)

@@ -1,0 +1,123 @@
+"""The bins of a column: what a conditional measure learned from rows tells apart in it.
+
+Numbers are cut at data values, so that a strictly increasing change of the column changes nothing:
+bin b holds e_{b-1} < t <= e_b, the outer ones are unbounded (MATH.md, section 7). Levels, and
+numbers of which there are few, have a bin each. Behind these n bins stand two more: n is
+"missing", n + 1 is "any other", which no row is in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from skattr import frames
+from skattr.kernels import lookup
+from skattr.measures.background import Background
+
+FEW = 10  # distinct numbers up to which each is a level of its own
+
+
+@dataclass(eq=False)
+class Bins:
+    """The bins of one column."""
+
+    name: Any
+    n: int  # without "missing" and "any other"
+    edges: np.ndarray | None = None  # (n - 1,) of a column of numbers
+    levels: list | None = None  # else the values that are told apart,
+    numbers: np.ndarray | None = None  # and the bin of each
+
+    @property
+    def ordered(self) -> bool:
+        """Whether neighbouring bins hold neighbouring numbers."""
+        return self.edges is not None
+
+    def of(self, values: Any) -> np.ndarray:
+        """Return the bin of each value of a column."""
+        if self.edges is None:
+            return self._of_levels(values)
+        numbers = as_numbers(values, self.name)
+        found = np.empty(len(numbers), np.int32)
+        lookup.rank(numbers, self.edges, found)
+        return np.where(found == 0, self.n, found - 1)  # rank 0 is missing
+
+    def _of_levels(self, values: Any) -> np.ndarray:
+        assert self.levels is not None and self.numbers is not None
+        known = dict(zip(self.levels, self.numbers.tolist(), strict=True))
+        first, kind = frames.distinct(values)
+        found = [
+            self.n if frames.is_missing(value) else known.get(value, self.n + 1)
+            for value in frames.to_list(frames.take_values(values, first))
+        ]
+        return np.array(found, np.int64)[kind]
+
+    def cuts(self) -> np.ndarray:
+        """Return numbers between which a number never changes its bin: t up to each, or above."""
+        if self.edges is not None:
+            return self.edges
+        assert self.levels is not None
+        alone = np.array(self.levels, float)
+        return np.union1d(alone, np.nextafter(alone, -np.inf))
+
+
+def as_numbers(values: Any, name: Any) -> np.ndarray:
+    """Return a column of numbers or dates as float64, NaN where it is missing."""
+    try:
+        if isinstance(getattr(values, "dtype", None), pd.DatetimeTZDtype):
+            values = values.dt.tz_convert(None)
+        array = frames.to_array(values)
+        if array.dtype.kind in "mM":  # in one unit, whatever that of the column
+            micro = array.astype(f"{array.dtype.kind}8[us]")
+            return np.where(np.isnat(array), np.nan, micro.astype(np.int64))
+        return frames.to_float(values)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"column {name!r} wants numbers: {error}") from error
+
+
+def make_bins(background: Background, k: int, n_bins: int) -> tuple[Bins, np.ndarray]:
+    """Return the bins of a column, and the bin of each row; refuses a column that is all missing.
+
+    Of levels the most frequent have a bin each, and those beyond `n_bins` share the last one.
+    """
+    name, values, weights = background.names[k], background.column(k), background.weights
+    numbers = None if background.levels[k] else as_numbers(values, name)
+    if numbers is not None:
+        distinct = np.unique(numbers[~np.isnan(numbers)])
+        if len(distinct) > FEW:
+            bins = _cut(name, numbers, weights, distinct, n_bins)
+            return bins, bins.of(values)
+        levels = distinct.tolist()
+    else:
+        levels = frames.distinct_levels(values)
+    if not levels:
+        raise ValueError(
+            f"column {name!r} is missing in every row of the background: nothing can be learned "
+            "given its value; leave the column out, or use PartialDependence()"
+        )
+    bins = Bins(name, len(levels), levels=levels, numbers=np.arange(len(levels)))
+    rows = bins.of(values)
+    if len(levels) <= n_bins:
+        return bins, rows
+    heavy = np.argsort(-np.bincount(rows, weights, len(levels))[: len(levels)], kind="stable")
+    numbers = np.full(len(levels), n_bins - 1)
+    numbers[heavy[: n_bins - 1]] = np.arange(n_bins - 1)
+    bins = Bins(name, n_bins, levels=levels, numbers=numbers)
+    return bins, bins.of(values)
+
+
+def _cut(
+    name: Any, numbers: np.ndarray, weights: np.ndarray, distinct: np.ndarray, n_bins: int
+) -> Bins:
+    """Cut numbers at values that leave about equal weight between them."""
+    edges = distinct[:-1]
+    if len(distinct) > n_bins:
+        order = np.lexsort((weights, numbers))[: np.count_nonzero(~np.isnan(numbers))]
+        mass = np.cumsum(weights[order])
+        shares = np.arange(1, n_bins) / n_bins * mass[-1] * (1 - 1e-12)  # rounding is no row
+        edges = np.unique(numbers[order][np.searchsorted(mass, shares, side="left")])
+        edges = edges[edges < distinct[-1]]
+    return Bins(name, len(edges) + 1, edges=edges)

@@ -1,0 +1,239 @@
+"""P(dy given X_j = x_j), learned from data (MATH.md, section 7)."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+
+from skattr import frames
+from skattr.measures.background import Background
+from skattr.measures.base import BinsView, Measure, MixtureView
+from skattr.measures.bins import as_numbers
+from skattr.measures.copula import learn_copula
+from skattr.measures.empirical import Expectation
+from skattr.measures.gaussian import learn_gaussian
+from skattr.measures.laws import Normal
+from skattr.measures.mixture import learn_mixture
+from skattr.measures.row_weights import learn_rows
+
+BY_ROWS = ("kernel", "local_linear", "knn")
+FAMILIES: dict[str, Any] = {
+    "gaussian": learn_gaussian,
+    "copula": learn_copula,
+    "gmm": learn_mixture,
+}
+ENOUGH = 5  # rows from which something can be learned
+
+
+class Conditional(Measure):
+    """P(dy given X_j = x_j): the mean of f over rows like those that have the own value.
+
+    Its attribution is E[f(X) | X_j = x_j] [the paper's Table 1, row 1]. Choose it where columns are
+    correlated: it never asks the model about points that do not exist. A column that the model
+    ignores, but that tells about others, gets an attribution too. Nothing is tuned on the model.
+
+    Parameters
+    ----------
+    estimator : {"kernel", "local_linear", "knn", "gaussian", "copula", "gmm"}
+        How the law is learned.
+
+        - "kernel": background rows, weighted by how near their own value is in rank, with the own
+          value put into them. Right for almost all data: numbers, levels and missing values of any
+          law; it improves with the number of rows, and is the same for any increasing change of a
+          column.
+        - "local_linear": the same rows with a linear correction. Right for numbers that move
+          together smoothly, near to Gaussian; weights may be negative.
+        - "knn": the nearest rows, equally weighted. Right if a value should be explained by a fixed
+          number of real rows that can be shown.
+        - "gaussian": right if all columns are numbers, and jointly Gaussian; best with few rows.
+        - "copula": right for numbers of any shape that are Gaussian after a change of each column
+          on its own, such as logarithms.
+        - "gmm": a mixture of Gaussians with diagonal covariances, chosen by BIC. Right for numbers
+          that fall into clusters; it is exact on trees whatever the number of rows.
+
+        The first three are exact on every model. The others take numbers without missing values
+        only. They are exact on models that are affine in each column, "gmm" on trees too;
+        elsewhere their values have a standard error.
+    bandwidth : float, optional
+        Of "kernel" and "local_linear", on the scale of ranks from 0 to 1; `inf` is partial
+        dependence. Learned for each column by default.
+    n_neighbors : int, optional
+        Of "knn". Learned for each column by default.
+    n_components : int, optional
+        Of "gmm". Learned by default.
+    n_bins : int, default=200
+        Of "kernel", "local_linear" and "knn": number of bins of ranks on which weights are
+        constant. Levels beyond that number, the rarest, share one.
+
+    Attributes
+    ----------
+    bandwidth_ : array (d,)
+        The bandwidth of each column, `inf` where it tells nothing about the others; for "knn" the
+        share of rows. NaN for columns of levels and of few numbers.
+    smoothing_ : array (d,)
+        The weight of rows with another level, against 1 for those with the same; NaN for others.
+    support_ : list of d arrays
+        The effective number of rows behind each bin of a column; the last two are "missing" and
+        "any other".
+    family_ : the learned law of "gaussian", "copula" and "gmm".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skattr import MeasureExplainer
+    >>> from skattr.measures import Conditional
+    >>> X = np.repeat(np.arange(20.0), 2).reshape(-1, 2)  # two equal columns
+    >>> explainer = MeasureExplainer(lambda X: X[:, 0], Conditional("knn", n_neighbors=1)).fit(X)
+    >>> explainer.explain(X[3:5]).values
+    array([[3., 3.],
+           [4., 4.]])
+    """
+
+    adds_up = False
+    no_batches = "ranks, bandwidths and laws are learned from all rows together; use fit"
+
+    def __init__(
+        self,
+        estimator: str = "kernel",
+        *,
+        bandwidth: float | None = None,
+        n_neighbors: int | None = None,
+        n_components: int | None = None,
+        n_bins: int = 200,
+    ) -> None:
+        self.estimator = estimator
+        self.bandwidth = bandwidth
+        self.n_neighbors = n_neighbors
+        self.n_components = n_components
+        self.n_bins = n_bins
+
+    @property
+    def views(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The views that belong to the estimator."""
+        if self.estimator in BY_ROWS:
+            return ("bins",)
+        mixture = ("mixture",) if self.estimator == "gmm" else ()
+        return (*mixture, "centers", "transport")
+
+    def fit(self, X: Any, sample_weight: Any = None, domain: dict | None = None,
+            own: tuple[tuple[int, ...], ...] | None = None) -> Self:  # fmt: skip
+        """Learn the law from background rows."""
+        self._check_parameters()
+        super().fit(X, sample_weight, domain, own)
+        background = self.background_
+        if len(background) < ENOUGH:
+            raise ValueError(
+                f"{self!r} is learned from at least {ENOUGH} rows of positive weight, the "
+                f"background has {len(background)}; use PartialDependence(), or more rows"
+            )
+        own = own or tuple((k,) for k in range(len(background.names)))
+        if self.estimator in BY_ROWS:
+            self._learn_rows(background, own)
+        else:
+            self._learn_family(background)
+        return self
+
+    def _check_parameters(self) -> None:
+        known = (*BY_ROWS, *FAMILIES)
+        if self.estimator not in known:
+            raise ValueError(f"Conditional(estimator={self.estimator!r}): it is one of {known}")
+        serves = {"bandwidth": ("kernel", "local_linear"), "n_neighbors": ("knn",),
+                  "n_components": ("gmm",)}  # fmt: skip
+        for name, estimators in serves.items():
+            if getattr(self, name) is not None and self.estimator not in estimators:
+                raise ValueError(
+                    f"Conditional({self.estimator!r}) has no {name}: that belongs to {estimators}"
+                )
+        width = self.bandwidth
+        if width is not None and not (isinstance(width, Real) and float(width) > 0):
+            raise ValueError(f"bandwidth is a positive number, inf or None, not {width!r}")
+        least = {"n_neighbors": 1, "n_components": 1, "n_bins": 2}
+        for name, lowest in least.items():
+            value = getattr(self, name)
+            if value is None and name != "n_bins":
+                continue
+            if isinstance(value, bool) or not isinstance(value, Integral) or value < lowest:
+                raise ValueError(f"{name} is an integer of at least {lowest}, not {value!r}")
+
+    def _learn_rows(self, background: Background, own: tuple) -> None:
+        local = self.bandwidth
+        if self.n_neighbors is not None:
+            local = min(1.0, self.n_neighbors / len(background))
+        self.rows_ = learn_rows(background, own, self.estimator, local, self.n_bins)
+        columns = self.rows_.columns
+        ordered = np.array([column.bins.ordered for column in columns])
+        learned = np.array([column.local for column in columns])
+        self.bandwidth_ = np.where(ordered, learned, np.nan)
+        self.smoothing_ = np.where(ordered, np.nan, learned)
+        self.support_ = [column.support for column in columns]
+
+    def _learn_family(self, background: Background) -> None:
+        numbers = np.empty((len(background), len(background.names)))
+        for k, name in enumerate(background.names):
+            if background.levels[k] or not frames.is_number(background.X, k):
+                raise ValueError(
+                    f"Conditional({self.estimator!r}) needs numbers, and column {name!r} holds "
+                    "levels or dates; Conditional('kernel') takes them"
+                )
+            numbers[:, k] = as_numbers(background.column(k), name)
+            if not np.isfinite(numbers[:, k]).all():
+                raise ValueError(
+                    f"Conditional({self.estimator!r}) needs finite numbers, and column {name!r} "
+                    "has missing or infinite ones; Conditional('kernel') takes them"
+                )
+        settings = (self.n_components,) if self.estimator == "gmm" else ()
+        self.family_ = FAMILIES[self.estimator](numbers, background.weights, *settings)
+        self.names_ = background.names
+
+    def release(self) -> None:
+        """Forget the background: what is left is what was learned."""
+        super().release()
+        if self.estimator in BY_ROWS:
+            self.rows_ = self.rows_.released()
+
+    def bins(self) -> BinsView:
+        """Return the background, and the weights of its rows given own values."""
+        return BinsView(self.background_, self.rows_)
+
+    def mixture(self) -> MixtureView:
+        """Return the mixture, whose shares depend on the own value, and its laws."""
+        family, names = self.family_, self.names_
+        laws = [
+            [Normal(m, s, name) for m, s, name in zip(means, scales, names, strict=True)]
+            for means, scales in zip(family.means, family.scales, strict=True)
+        ]
+        return MixtureView(family, names, laws)
+
+    def _own_numbers(self, X: Any, columns: tuple[int, ...]) -> np.ndarray:
+        """Return the own values of rows as numbers, (n, len(columns))."""
+        found = [as_numbers(frames.column(X, k), self.names_[k]) for k in columns]
+        return np.stack(found, axis=1)
+
+    def centers(self, X: Any, columns: tuple[int, ...]) -> Any:
+        """Return X with every other column at its mean given the own values of each row."""
+        means = self.family_.center(self._own_numbers(X, columns), columns)
+        others = {k: means[:, k] for k in range(means.shape[1]) if k not in columns}
+        return frames.replaced(X, others)
+
+    @property
+    def n_uniforms(self) -> int:
+        """How many uniform numbers a point is made of."""
+        return self.family_.n_uniforms
+
+    def transport(self, u: np.ndarray, x: Any, columns: tuple[int, ...]) -> Any:
+        """Return points of equal weight, one for each row of u, given the own values of x."""
+        points = self.family_.points(u, self._own_numbers(x, columns)[0], columns)
+        others = {k: points[:, k] for k in range(points.shape[1]) if k not in columns}
+        return frames.replaced(frames.take_rows(x, np.zeros(len(u), np.intp)), others)
+
+    def support(self, X: Any, columns: tuple[int, ...]) -> np.ndarray:
+        """Return the effective number of rows behind the attribution of some columns, (n,)."""
+        if self.estimator in BY_ROWS:
+            return self.rows_.support(X, columns)
+        return self.family_.support(self._own_numbers(X, columns), columns)
+
+    def reference(self) -> Measure:
+        """Return P."""
+        return Expectation()

@@ -1,0 +1,128 @@
+"""Weights of background rows given own values, for columns and groups of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from skattr import frames
+from skattr.kernels import histograms
+from skattr.measures.background import Background
+from skattr.measures.bins import Bins, make_bins
+from skattr.measures.weights import Totals, Weights, joint, learn
+
+INDICATORS = 10  # parts that each other column is cut into, to score how local weights should be
+
+
+@dataclass(eq=False)
+class RowWeights:
+    """What was learned of each column, and the bins of all rows."""
+
+    columns: list[Weights]
+    rows: np.ndarray | None  # (d, n) the bin of each row
+    weight: np.ndarray  # (n,)
+    own: tuple
+
+    def released(self) -> RowWeights:
+        """Return what is needed without a background: rows only if a group asks for them."""
+        if any(len(columns) > 1 for columns in self.own):
+            return self
+        return replace(self, rows=None, weight=np.zeros(0))
+
+    def bins_of(self, X: Any, columns: tuple[int, ...]) -> np.ndarray:
+        """Return the bins of the rows of X in some columns, (len(columns), n)."""
+        return np.stack([self.columns[k].bins.of(frames.column(X, k)) for k in columns])
+
+    def given(self, columns: tuple[int, ...], at: np.ndarray) -> np.ndarray:
+        """Return the weights of all rows, which sum to 1, given the bins of own values."""
+        assert self.rows is not None
+        if len(columns) == 1:
+            k = columns[0]
+            return self.weight * self.columns[k].table[at[0]][self.rows[k]]
+        members = [self.columns[k] for k in columns]
+        return joint(members, at, self.rows[list(columns)], self.weight)
+
+    def support(self, X: Any, columns: tuple[int, ...]) -> np.ndarray:
+        """Return the effective number of rows behind each row of X."""
+        bins = self.bins_of(X, columns)
+        if len(columns) == 1:
+            return self.columns[columns[0]].support[bins[0]]
+        kinds, kind = np.unique(bins, axis=1, return_inverse=True)
+        found = [1 / (self.given(columns, at) ** 2).sum() for at in kinds.T]
+        return np.array(found)[kind.reshape(-1)]
+
+
+def learn_rows(
+    background: Background, own: tuple, estimator: str, local: float | None, n_bins: int
+) -> RowWeights:
+    """Learn the weights of rows given each column, scored on the columns outside its group."""
+    d = len(background.names)
+    made = [make_bins(background, k, n_bins) for k in range(d)]
+    rows = np.stack([found for _, found in made]).astype(np.int32)
+    weight = background.weights / background.weights.sum()
+    parts = [_parts(bins, found, weight) for bins, found in made]
+    codes = np.ascontiguousarray(np.stack([code for code, _ in parts], axis=1))
+    left = _left_out(weight)
+    columns = []
+    for columns_of_one in own:
+        others = [k for k in range(d) if k not in columns_of_one]
+        for k in columns_of_one:
+            columns.append((k, _learn_column(
+                made[k][0], rows[k], weight, left, codes[:, others],
+                [parts[i][1] for i in others], estimator, local,
+            )))  # fmt: skip
+    return RowWeights(
+        [found for _, found in sorted(columns, key=lambda c: c[0])], rows, weight, own
+    )
+
+
+def _learn_column(
+    bins: Bins,
+    rows: np.ndarray,
+    weight: np.ndarray,
+    left: float | None,
+    codes: np.ndarray,
+    cumulate: list[bool],
+    estimator: str,
+    local: float | None,
+) -> Weights:
+    n = bins.n
+    sums = np.zeros((n + 1, codes.shape[1], INDICATORS + 1))
+    histograms.add(rows, np.ascontiguousarray(codes), weight, sums)
+    total = np.bincount(rows, weight, n + 1)
+    square = np.bincount(rows, weight**2, n + 1)
+    one = np.full(n, left) if left is not None else square[:n] / total[:n]
+    indicators = [_indicators(sums[:n, i], one) for i, one in enumerate(cumulate)]
+    joined = np.concatenate([np.zeros((n, 0)), *indicators], axis=1)
+    return learn(bins, Totals(total, square, one, joined), estimator, local)
+
+
+def _indicators(sums: np.ndarray, cumulate: bool) -> np.ndarray:
+    """Return the sums of 1[X <= cut] and 1[missing], or of 1[X = level], that are ever 1."""
+    present = np.cumsum(sums[:, :-2], axis=1) if cumulate else sums[:, :-1]
+    found = np.concatenate([present, sums[:, -1:]], axis=1)
+    return found[:, found.any(axis=0)]
+
+
+def _parts(bins: Bins, rows: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, bool]:
+    """Cut a column into a few parts, missing last; whether parts have an order."""
+    mass = np.bincount(rows, weight, bins.n + 1)[: bins.n]
+    if bins.ordered:
+        before = np.cumsum(mass) - mass / 2
+        part = np.minimum((before / mass.sum() * INDICATORS).astype(int), INDICATORS - 1)
+    else:
+        part = np.full(bins.n, INDICATORS - 1)
+        heavy = np.argsort(-mass, kind="stable")[:INDICATORS]
+        part[heavy] = np.arange(len(heavy))
+    return np.append(part, INDICATORS).astype(np.uint8)[rows], bins.ordered
+
+
+def _left_out(weight: np.ndarray) -> float | None:
+    """Return the weight that is left out for one row, or None if it is the row's own.
+
+    Weights that are whole multiples of the smallest count as repeated rows.
+    """
+    times = weight / weight.min()
+    return float(weight.min()) if np.allclose(times, np.rint(times), rtol=1e-9) else None

@@ -1,0 +1,193 @@
+"""The weights of rows given a value: π_r(t) = ω_r κ[bin of t, bin of row r] (MATH.md, section 7).
+
+A family of tables κ has one number that says how local it is; the best is found by leaving out one
+row after the other, scored on indicator functions of the other columns, never on f. κ is linear
+in the rows, so with its diagonal a row is left out without computing anything anew:
+
+    prediction without row r = (Σ_s κ_{Bs} S_s - κ_{BB} ω_r y_r) / (1 - κ_{BB} ω_r),  B its bin,
+
+S_s the sum of ω y over bin s. All of it is sums over bins: O(bins² · indicators) a candidate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from skattr.measures.bins import Bins
+
+BANDWIDTHS = (*np.geomspace(0.01, 2.0, 20).tolist(), np.inf)  # on the scale of ranks, 0 to 1
+SHARES = (*np.geomspace(0.01, 0.9, 20).tolist(), 1.0)  # of the rows, for nearest neighbours
+SMOOTHINGS = (0.0, 0.005, 0.01, 0.02, 0.04, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1.0)
+APART = 1e3  # the distance of levels that differ, and of missing, for groups
+FLAT = 1e-12  # the variance of ranks under which no slope is learned
+ALONE = 1e-9  # share of the weight under which nothing is left without the row itself
+
+
+class Totals(NamedTuple):
+    """What is known of the rows of each bin of a column."""
+
+    weight: np.ndarray  # (n + 1,) the sum of ω, "missing" last
+    square: np.ndarray  # (n + 1,) the sum of ω²
+    left: np.ndarray  # (n,) the weight that is left out for one row
+    indicators: np.ndarray  # (n, m) the sums of ω y over the rows where y is 1
+
+
+@dataclass(eq=False)
+class Weights:
+    """The learned weights of one column.
+
+    The first axis of tables is the bin of t, (n + 2,), the second the bin of a row, (n + 1,).
+    """
+
+    bins: Bins
+    local: float  # the bandwidth, the share of nearest rows, or λ
+    table: np.ndarray  # κ, which includes the normaliser
+    kernel: np.ndarray  # not normalised, and never negative: the factor in a group
+    distance: np.ndarray  # in bandwidths: who is near, if no row of a group has weight
+    support: np.ndarray  # (n + 2,) the effective number of rows, (Σ π)² / Σ π²
+
+
+def ranks(weight: np.ndarray) -> np.ndarray:
+    """Return the mid-ranks of bins, between 0 and 1."""
+    return (np.cumsum(weight) - weight / 2) / weight.sum()
+
+
+def kernel(rank: np.ndarray, weight: np.ndarray, bandwidth: float) -> tuple:
+    """Return K(u) = 1 - u² and u: rows count less the further their rank is."""
+    u = np.abs(rank[:, None] - rank) / bandwidth
+    return np.maximum(1 - u**2, 0.0), u
+
+
+def nearest(rank: np.ndarray, weight: np.ndarray, share: float) -> tuple:
+    """Return 1 on the nearest bins that have a share of the weight together, and u."""
+    gap = np.abs(rank[:, None] - rank)
+    order = np.argsort(gap, axis=1, kind="stable")
+    mass = np.cumsum(weight[order], axis=1)
+    enough = np.argmax(mass >= share * weight.sum() * (1 - 1e-12), axis=1)
+    radius = np.take_along_axis(gap, order, 1)[np.arange(len(rank)), enough]
+    u = gap / np.maximum(radius, 1e-300)[:, None]
+    return (gap <= radius[:, None] * (1 + 1e-9)).astype(float), u
+
+
+def match(rank: np.ndarray, weight: np.ndarray, smoothing: float) -> tuple:
+    """Return 1 on the same level and λ on all others, and how far they are."""
+    same = np.eye(len(rank))
+    return smoothing + (1 - smoothing) * same, APART * (1 - same)
+
+
+def normalized(table: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Return a table whose weights sum to 1 for each bin of t."""
+    return table / (table @ weight)[:, None]
+
+
+def tilted(table: np.ndarray, rank: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Return the weights of a local linear fit with the kernel weights of `table`, normalised."""
+    gap = rank - rank[:, None]
+    mass, first, second = (((table * gap**p) @ weight)[:, None] for p in range(3))
+    sloped = second / mass - (first / mass) ** 2 > FLAT
+    return normalized(table * np.where(sloped, second - first * gap, 1.0), weight)
+
+
+def leave_one_out(table: np.ndarray, totals: Totals, ordered: bool) -> float:
+    """Return the squared error of predicting each row's indicators from all other rows."""
+    weight, S = totals.weight[:-1], totals.indicators
+    fit = table @ S
+    own = np.diag(table) * totals.left
+    room = 1 - own
+    alone = np.flatnonzero(room <= ALONE)
+    room[alone] = 1.0
+    ones, zeros = (1 - fit) / room[:, None], fit / room[:, None]
+    if len(alone):
+        zeros[alone] = _without(alone, weight, S, ordered)
+        ones[alone] = 1 - zeros[alone]
+    return float((S * ones**2 + (weight[:, None] - S) * zeros**2).sum())
+
+
+def _without(alone: np.ndarray, weight: np.ndarray, S: np.ndarray, ordered: bool) -> np.ndarray:
+    """Return what the neighbours of bins say, or all other levels, where no row has weight."""
+    if not ordered:
+        return (S.sum(axis=0) - S[alone]) / (weight.sum() - weight[alone])[:, None]
+    n = len(weight)
+    sums, mass = np.zeros((len(alone), S.shape[1])), np.zeros(len(alone))
+    for near in (alone - 1, alone + 1):
+        inside = (near >= 0) & (near < n)
+        sums[inside] += S[near[inside]]
+        mass[inside] += weight[near[inside]]
+    return sums / mass[:, None]
+
+
+def learn(bins: Bins, totals: Totals, estimator: str, local: float | None) -> Weights:
+    """Choose how local the weights are, unless that is given, and make their tables."""
+    weight = totals.weight[:-1]
+    rank = ranks(weight)
+    family: Callable = match
+    candidates: tuple = SMOOTHINGS
+    if bins.ordered:
+        family = nearest if estimator == "knn" else kernel
+        candidates = SHARES if estimator == "knn" else BANDWIDTHS
+    else:
+        local = None  # λ is always learned
+
+    def table_of(local: float) -> np.ndarray:
+        table = family(rank, weight, local)[0]
+        if bins.ordered and estimator == "local_linear" and np.isfinite(local):
+            return tilted(table, rank, weight)
+        return normalized(table, weight)
+
+    if bins.n == 1 or (local is None and totals.indicators.shape[1] == 0):
+        local = candidates[-1]
+    if local is None:
+        scores = [leave_one_out(table_of(c), totals, bins.ordered) for c in candidates]
+        good = np.array(scores) <= min(scores) * (1 + 1e-9)
+        local = float(candidates[np.flatnonzero(good)[-1]])  # of equals the one that is not local
+    return _complete(bins, totals, local, table_of(local), *family(rank, weight, local))
+
+
+def _complete(
+    bins: Bins,
+    totals: Totals,
+    local: float,
+    table: np.ndarray,
+    factor: np.ndarray,
+    distance: np.ndarray,
+) -> Weights:
+    """Add the bins "missing" and "any other"."""
+    n, weight = bins.n, totals.weight
+
+    def whole(inner: np.ndarray, beside: float, missing: float, other: float) -> np.ndarray:
+        result = np.full((n + 2, n + 1), beside)
+        result[:n, :n] = inner
+        if weight[n] > 0:
+            result[n, n] = missing
+        else:
+            result[n] = other
+        result[n + 1] = other
+        return result
+
+    any_row = 1 / weight.sum()
+    tables = whole(table, 0.0, 1 / weight[n] if weight[n] > 0 else 0.0, any_row)
+    support = 1 / (tables**2 @ totals.square)
+    return Weights(
+        bins, local, tables, whole(factor, 0.0, 1.0, 1.0), whole(distance, APART, 0.0, 0.0), support
+    )
+
+
+def joint(
+    columns: list[Weights], at: np.ndarray, rows: np.ndarray, weight: np.ndarray
+) -> np.ndarray:
+    """Return the weights of rows for a group: the product of its members' kernels, normalised.
+
+    at (g,): the bins of t; rows (g, n): those of the rows. Where no row has weight, because nothing
+    in the data is near such a combination, the nearest rows have it.
+    """
+    result = weight.copy()
+    for column, b, s in zip(columns, at, rows, strict=True):
+        result *= column.kernel[b][s]
+    if not result.any():
+        far = sum(column.distance[b][s] for column, b, s in zip(columns, at, rows, strict=True))
+        result = weight * (far <= np.min(far) * (1 + 1e-9))
+    return result / result.sum()
