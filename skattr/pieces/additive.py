@@ -215,6 +215,15 @@ class Additive(Pieces):
         own = [track for tracks in self.tracks for track in tracks if track.column == k]
         return all(track.kind != FREE and track.breaks is not None for track in own)
 
+    def is_affine(self, k: int) -> bool:
+        """Tell whether the term of a column is known to be affine in its present numbers."""
+        return all(
+            track.affine
+            for part, tracks in zip(self.parts, self.tracks, strict=True)
+            for track, coefficients in zip(tracks, part.coefficients.T, strict=True)
+            if track.column == k and coefficients.any()
+        )
+
     def without_table(self) -> list[int]:
         """Return the columns that are numbers."""
         return np.flatnonzero(~self.levels).tolist()

@@ -64,14 +64,23 @@ class Track:
     known: tuple = ()  # the levels, or the cuts: the largest numbers below each jump
     replaced: tuple = ()  # present values that an imputer takes for missing
     breaks: tuple | None = ()  # the raw numbers where it has kinks or jumps; None: not known
+    straight: bool = True  # whether no step so far bent what is a line in the present numbers
 
     @property
     def effective(self) -> str:
         """The kind, if values that are taken for missing count."""
         return FREE if self.replaced and self.kind in (RAW, SAME) else self.kind
 
-    def then(self, kind: str) -> Track:
-        """Return the track behind a step that treats each column by a function of this kind."""
+    @property
+    def affine(self) -> bool:
+        """Whether it is an affine function of the raw number, where that is present."""
+        return self.straight and self.kind in (RAW, SAME, MONOTONE) and not self.replaced
+
+    def then(self, kind: str, straight: bool = False) -> Track:
+        """Return the track behind a step that treats each column by a function of this kind.
+
+        `straight` says that the function is affine.
+        """
         if kind == RAW or self.kind in DISCRETE or self.kind == FREE:
             return self
         if kind == SAME:
@@ -82,7 +91,7 @@ class Track:
             return replace(self, kind=FREE)
         order = (MONOTONE, NUMBER, PARTIAL, SPLINE, FREE)
         worst = max(order.index(k) for k in (kind, self.kind) if k in order)
-        return replace(self, kind=order[worst])
+        return replace(self, kind=order[worst], straight=self.straight and straight)
 
     def breaking(self, places: Iterable) -> Track:
         """Return the track behind a step that is not smooth at some places of its input."""
@@ -177,12 +186,15 @@ def _weighted(tracks: list[Track], weight: float | None) -> list[Track]:
     """Return tracks whose values are multiplied by a weight."""
     if weight is None or weight == 1:
         return tracks
-    return [track.then(MONOTONE if np.isfinite(weight) else FREE) for track in tracks]
+    return [
+        track.then(MONOTONE, straight=True) if np.isfinite(weight) else track.then(FREE)
+        for track in tracks
+    ]
 
 
-def elementwise(kind: str) -> Rule:
+def elementwise(kind: str, straight: bool = False) -> Rule:
     """Return the rule of steps that put one function of a kind on each column."""
-    return lambda step, tracks, row: [track.then(kind) for track in tracks]
+    return lambda step, tracks, row: [track.then(kind, straight) for track in tracks]
 
 
 def _imputer(step: SimpleImputer, tracks: list[Track], row: Any) -> list[Track]:
@@ -254,7 +266,7 @@ def _binary(step: Binarizer, tracks: list[Track], row: Any) -> list[Track]:
 
 def _min_max(step: MinMaxScaler, tracks: list[Track], row: Any) -> list[Track]:
     if not step.clip:
-        return [track.then(MONOTONE) for track in tracks]
+        return [track.then(MONOTONE, straight=True) for track in tracks]
     ends = zip(step.data_min_, step.data_max_, strict=True)
     return [t.breaking(e).then(MONOTONE) for t, e in zip(tracks, ends, strict=True)]
 
@@ -341,7 +353,7 @@ def _table_vectorizer(step: Any, tracks: list[Track], row: Any) -> list[Track]:
 
 # the first entry that fits; what is not here may still be a function of a single column
 RULES: dict[Any, Rule] = {
-    (StandardScaler, MaxAbsScaler, RobustScaler): elementwise(MONOTONE),
+    (StandardScaler, MaxAbsScaler, RobustScaler): elementwise(MONOTONE, straight=True),
     MinMaxScaler: _min_max,
     Binarizer: _binary,
     QuantileTransformer: _quantiles,
