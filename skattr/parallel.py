@@ -1,13 +1,14 @@
-"""Kernels in threads: they release the GIL, and results come back in order."""
+"""Kernels in threads, as they release the GIL; models in joblib's workers. Results keep order."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
-from joblib import effective_n_jobs
+from joblib import Parallel, effective_n_jobs
 
 
 def in_order(function: Callable, items: Iterable, n_jobs: int | None) -> Iterator[Any]:
@@ -24,3 +25,17 @@ def in_order(function: Callable, items: Iterable, n_jobs: int | None) -> Iterato
             waiting.append(pool.submit(function, item))
         while waiting:
             yield waiting.popleft().result()
+
+
+def in_workers(
+    tasks: Iterable, total: int, n_jobs: int | None, progress: str | None = None
+) -> Iterator[Any]:
+    """Yield the results of joblib's delayed calls; `progress` is the title of a bar to show."""
+    show: Callable = iter
+    if progress is not None:
+        try:
+            from tqdm.auto import tqdm
+        except ImportError as error:
+            raise ImportError("verbose needs tqdm: pip install 'skattr[progress]'") from error
+        show = partial(tqdm, total=total, desc=progress)
+    yield from show(Parallel(n_jobs, return_as="generator")(tasks))

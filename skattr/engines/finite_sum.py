@@ -7,7 +7,7 @@ on the own value; rows of weight 0 are left out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from skattr import frames, storage
 from skattr.engines.base import Engine, Jobs, Own
 from skattr.measures.base import Measure
 from skattr.measures.row_weights import RowWeights
+from skattr.parallel import in_workers
 from skattr.pieces import Pieces
 
 ROW_BLOCK = 65_536  # background rows in one call of the model
@@ -84,19 +85,10 @@ class FiniteSum(Engine):
                 joblib.delayed(_pinned_mean)(pieces.output, state, x, own[a])
                 for x in (frames.take_rows(X, slice(i, i + 1)) for i in first.tolist())
             )
-            sums = joblib.Parallel(jobs.n_jobs, return_as="generator")(tasks)
-            if jobs.verbose:
-                sums = _progress(sums, len(first), f"attribution {place + 1} of {len(chosen)}")
-            result[:, place] = np.array(list(sums))[kind]
+            title = f"attribution {place + 1} of {len(chosen)}" if jobs.verbose else None
+            means = in_workers(tasks, len(first), jobs.n_jobs, title)
+            result[:, place] = np.array(list(means))[kind]
         return result
-
-
-def _progress(results: Iterable, total: int, words: str) -> Iterable:
-    try:
-        from tqdm.auto import tqdm
-    except ImportError as error:
-        raise ImportError("verbose needs tqdm: pip install 'skattr[progress]'") from error
-    return tqdm(results, total=total, desc=words)
 
 
 def _pinned_mean(f: Callable, state: RowSum, x: Any, columns: tuple[int, ...]) -> np.ndarray:
