@@ -10,6 +10,8 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, TransformerMixin, clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import (
     _check_feature_names_in,
@@ -178,6 +180,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         self._attributions, self._own = attributions(self.groups, self._names)
         self._domain = read_domain(self.domain, self._names)
         X, weights = that_count(X, weights)
+        self._seed = int(check_random_state(self.random_state).randint(2**31))
         self._refuted: str | None = None
         self._points: dict[int, np.ndarray] = {}
         self._first_look(X)
@@ -237,7 +240,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self)
         chosen = self._choose(features)
         rows = check_X(self, realign(X, self._names) if self._named else X, reset=False)
-        values = self._values(rows, chosen)
+        values, error = self._values(rows, chosen)
         labels = frames.labels(rows)
         one = len(self.output_names_) == 1
         return Explanation(
@@ -249,6 +252,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
             feature_names=tuple(self._attributions[a] for a in chosen),
             columns=tuple(tuple(labels[k] for k in self._own[a]) for a in chosen),
             output_names=tuple(self.output_names_),
+            std_error=error[:, :, 0] if one and error is not None else error,
             exact=self.exact_,
             engine=self.engine_,
             measure=repr(self.measure_),
@@ -265,7 +269,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         """
         check_is_fitted(self)
         rows = check_X(self, X, reset=False)
-        values = self._values(rows, range(len(self._own)))
+        values, _ = self._values(rows, range(len(self._own)))
         return np.ascontiguousarray(values.transpose(0, 2, 1)).reshape(len(values), -1)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
@@ -330,7 +334,9 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
             cost = "nothing more: another term knows it"
             if term.state is not None:
                 cost = term.engine.cost(pieces, term.measure)
-            how = "exact" if term.engine.exact else "approximate"
+            how = "exact"
+            if not term.engine.exact:
+                how = f"approximate (tol={self.tol:g}, max_evals={self.max_evals})"
             lines.append(f"{term.measure!r}: engine {term.engine.name}, {how}; {cost}")
         return "\n".join(lines)
 
@@ -443,21 +449,24 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         return [position(name, names, "features", "attribution") for name in wanted]
 
     def _jobs(self) -> Jobs:
-        return Jobs(self.n_jobs, self.verbose)
+        return Jobs(self.n_jobs, self.verbose, self.tol, self.max_evals, self._seed)
 
     def _blocks(self, X: Any) -> list[slice]:
         step = max(256, BLOCK // len(self._names))
         return [slice(start, start + step) for start in range(0, len(X), step)]
 
-    def _values(self, X: Any, chosen: Any) -> np.ndarray:
-        """Return the values of some attributions, (n, g, k)."""
+    def _values(self, X: Any, chosen: Any) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return the values of some attributions, (n, g, k), and standard errors if approximate."""
         solution = self._solved()
         pieces = self.pieces_ if any(solution.rest[a] for a in chosen) else None
         result = np.empty((len(X), len(chosen), len(self.output_names_)))
+        errors = None if solution.spread is None else np.empty_like(result)
 
         def fill(block: slice) -> None:
             rows = frames.take_rows(X, block)
-            result[block] = self._block_values(rows, pieces, chosen)
+            result[block], found = self._block_values(rows, pieces, chosen)
+            if errors is not None:
+                errors[block] = found
 
         if self._grid is None:  # equal values in all rows share evaluations
             fill(slice(len(X)))
@@ -465,9 +474,10 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
             # engines that integrate use the workers themselves
             n_jobs = self.n_jobs if pieces is None else 1
             deque(in_order(fill, self._blocks(X), n_jobs), maxlen=0)
-        return result
+        self._say_what_is_not_done(errors)
+        return result, errors
 
-    def _block_values(self, rows: Any, pieces: Pieces | None, chosen: Any) -> np.ndarray:
+    def _block_values(self, rows: Any, pieces: Pieces | None, chosen: Any) -> tuple:
         codes = None
         if self._grid is not None:
             grid, codes = self._grid.meet(rows)
@@ -485,6 +495,22 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
                         result = np.full((len(X), len(chosen)), np.inf)
                     result[:, place] = np.minimum(result[:, place], found)
         return result
+
+    def _say_what_is_not_done(self, errors: np.ndarray | None) -> None:
+        """Warn of values whose standard error max_evals keeps above tol."""
+        if errors is None:
+            return
+        sizes = errors / self._solved().spread  # (n, g, k)
+        far = sizes > self.tol * (1 + 1e-9)  # sums of terms round
+        if far.any():
+            n_far, n = far.any(axis=2).sum(), far[:, :, 0].size
+            warnings.warn(
+                f"{n_far} of {n} values stopped at max_evals={self.max_evals} with a standard "
+                f"error above tol={self.tol:g} (in units of the spread of f), the largest "
+                f"{sizes[far].max():.2g}; raise max_evals or tol",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
 
     def _predict(self, X: Any) -> np.ndarray:
         blocks = [self._output(frames.take_rows(X, block)) for block in self._blocks(X)]
@@ -512,7 +538,9 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _at_values(self, a: int, k: int, outputs: list[int], values: Any) -> np.ndarray:
         rows = frames.with_columns(self._row.X, {k: values})
-        return self._block_values(rows, self.pieces_, [a])[:, 0, outputs]
+        values, errors = self._block_values(rows, self.pieces_, [a])
+        self._say_what_is_not_done(errors)
+        return values[:, 0, outputs]
 
     def __sklearn_is_fitted__(self) -> bool:
         return getattr(self, "_solution", None) is not None

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from skattr import frames
-from skattr.engines import Engine, Jobs, choose
+from skattr.engines import Approximation, Engine, Jobs, choose
+from skattr.engines.base import standard_error
 from skattr.kernels import lookup
 from skattr.measures.base import Measure
 from skattr.measures.empirical import Expectation
@@ -24,6 +25,7 @@ class Term:
     engine: Engine
     state: Any  # None where another term knows the mean, which is all there is
     mean: np.ndarray | None = None  # (k,) ∫ f d(reference)
+    spread: np.ndarray | None = None  # (k,) of f over the background, if the engine approximates
 
 
 @dataclass(eq=False)
@@ -45,6 +47,11 @@ class Solution:
     binned: list[list[tuple[float, Any]]]
     rest: list[list[int]]
 
+    @property
+    def spread(self) -> np.ndarray | None:
+        """The spread of f, (k,), the unit of standard errors, or None if every term is exact."""
+        return next((term.spread for term in self.terms if term.spread is not None), None)
+
     def values(
         self,
         pieces: Pieces | None,
@@ -53,8 +60,11 @@ class Solution:
         own: tuple,
         a: Any,
         jobs: Jobs,
-    ) -> np.ndarray:
-        """Return the values of some attributions at a block of rows, (n, len(a), k)."""
+    ) -> tuple[np.ndarray, Any]:
+        """Return some attributions at a block of rows, (n, len(a), k), and standard errors.
+
+        The errors are None where all terms are exact, 0 where no approximate term counts.
+        """
         chosen = np.asarray(a)
         result = np.zeros((len(X), len(chosen), len(self.base_value)))
         if codes is not None:
@@ -68,11 +78,35 @@ class Solution:
                 result[:, place] += coefficient * curve.at(codes[k], frames.column(X, k))
         for t, term in enumerate(self.terms):
             places = [place for place, j in enumerate(chosen) if t in self.rest[j]]
-            if places:
+            if places and not isinstance(term.engine, Approximation):
                 todo = [int(chosen[place]) for place in places]
                 part = term.engine.integrate(pieces, term.state, X, codes, own, todo, jobs)
                 result[:, places] += term.coefficient * part
-        return result
+        if self.spread is None:
+            return result, None
+        estimates, error = self._estimates(pieces, X, own, chosen, jobs)
+        return result + estimates, error
+
+    def _estimates(
+        self, pieces: Pieces | None, X: Any, own: tuple, chosen: np.ndarray, jobs: Jobs
+    ) -> tuple[Any, Any]:
+        """Return the sum of the approximate terms, (n, len(chosen), k), and its standard error.
+
+        Each term keeps a share of the tolerance, so that the sum keeps all of it.
+        """
+        # an approximation has no curves: it is in the rest of all attributions, or of none
+        rest = [self.terms[t] for t in self.rest[chosen[0]]]
+        terms = [(term, term.engine) for term in rest if isinstance(term.engine, Approximation)]
+        if not terms:
+            return 0.0, 0.0
+        assert self.spread is not None
+        error = jobs.tol * self.spread / sum(abs(term.coefficient) for term, _ in terms)
+        places = chosen.tolist()
+        replicates: Any = sum(
+            term.coefficient * engine.estimate(pieces, term.state, X, own, places, error, jobs)
+            for term, engine in terms
+        )
+        return sum(replicates) / len(replicates), standard_error(replicates)
 
     def curve(self, a: int, n_codes: int) -> np.ndarray:
         """Return the values by code of an attribution that has no rest."""
@@ -123,6 +157,8 @@ def prepare(pieces: Pieces, terms: list[Term], own: tuple, jobs: Jobs) -> list[T
     for term in terms:
         if not (isinstance(term.measure, Expectation) and term.measure.law in known):
             term.state = term.engine.prepare(pieces, term.measure, own, jobs)
+        if isinstance(term.engine, Approximation):
+            term.spread = term.measure.background_.spread(pieces)
     return terms
 
 

@@ -1,6 +1,7 @@
 """∫: one algorithm a file, each for one kind of pieces and one view of a measure."""
 
-from skattr.engines.base import Engine, Jobs
+from skattr.engines.base import Approximation, Engine, Jobs
+from skattr.engines.quasi_monte_carlo import QuasiMonteCarlo
 from skattr.engines.table import ENGINES, choose
 
-__all__ = ["ENGINES", "Engine", "Jobs", "choose"]
+__all__ = ["ENGINES", "Approximation", "Engine", "Jobs", "QuasiMonteCarlo", "choose"]

@@ -4,7 +4,7 @@ The protocol. An engine says what it `needs`: (a kind of Pieces, the name of a v
 
 - `refuses(pieces, term)`: the reason why it cannot serve, or None;
 - `prepare(pieces, term, own, jobs)` → state: arrays, not normalised where batches add up;
-- `merge(a, b)` → the state of both batches;
+- `merge(a, b)` → the state of both batches, if the measures with this view add up;
 - `finish(pieces, state, jobs)` → the state, with what is computed once all batches are there;
 - `mean(pieces, state)` → ∫ f d(reference of the term), (k,), or None if `knows_mean` is False;
 - `tables(pieces, state, own)` → for each attribution that is a function of one column's code its
@@ -13,12 +13,20 @@ The protocol. An engine says what it `needs`: (a kind of Pieces, the name of a v
   at the rows of X, where there is no table. `codes` are those of X, if the pieces have a grid;
 - `cost(pieces, term)`: in words, for `describe()`.
 
+An engine that is not `exact` is an `Approximation`. In place of `integrate` it has
+
+- `estimate(pieces, state, X, own, chosen, error, jobs)` → (R, n, len(chosen), k): R independent
+  estimates of each value. The value is their mean, and its standard error, which should not exceed
+  `error` (k,), that of the mean of R numbers. Replicate r of all terms comes from one seed, so that
+  the replicates of a sum of terms are the sums of their replicates.
+
 What depends on model and measure is done in `prepare`, what depends on x in `integrate`. A state is
 numpy arrays, plain containers and our own classes, so that it pickles.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,10 +39,13 @@ Own = tuple[tuple[int, ...], ...]
 
 
 class Jobs(NamedTuple):
-    """How to run: `n_jobs` as joblib takes it, and whether to show progress."""
+    """How to run: the workers, as joblib counts them, and where approximations start and stop."""
 
     n_jobs: int | None = None
-    verbose: int = 0
+    verbose: int = 0  # whether to show progress
+    tol: float = 1e-3  # largest standard error of a value, in units of the spread of f
+    max_evals: float = 100_000  # evaluations of f for one value
+    seed: int = 0
 
 
 class Engine(BaseEstimator):
@@ -83,3 +94,35 @@ class Engine(BaseEstimator):
     ) -> np.ndarray:
         """Return some attributions at the rows of X, (n, len(chosen), k)."""
         raise NotImplementedError
+
+
+class Approximation(Engine):
+    """An algorithm that estimates ∫ f dμ several times, to know its error."""
+
+    exact = False
+    knows_mean = False
+
+    def mean(self, pieces: Any, state: Any) -> None:
+        """Leave the mean of the reference to an exact engine."""
+        return None
+
+    @abstractmethod
+    def estimate(
+        self,
+        pieces: Any,
+        state: Any,
+        X: Any,
+        own: Own,
+        chosen: list[int],
+        error: np.ndarray,
+        jobs: Jobs,
+    ) -> np.ndarray:
+        """Return independent estimates of some attributions at the rows of X."""
+
+
+def standard_error(replicates: np.ndarray) -> np.ndarray:
+    """Return the standard error of the mean over the first axis."""
+    n = len(replicates)
+    # sums of whole arrays: numpy's own reductions may round differently for another shape
+    deviations = replicates - sum(replicates) / n
+    return np.sqrt(sum(deviations * deviations) / ((n - 1) * n))

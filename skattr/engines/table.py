@@ -1,16 +1,18 @@
 """The dispatch: all engines in order of preference. The first that can serve a term does.
 
-| engine         | pieces   | view of the measure | gives                                         |
-|----------------|----------|---------------------|-----------------------------------------------|
-| one_violation  | Boxes    | rows                | exact curves; groups                          |
-| binned_rows    | Boxes    | bins                | exact curves; groups row by row               |
-| box_products   | Boxes    | factors             | exact curves; groups                          |
-| box_mixture    | Boxes    | mixture             | exact curves; groups                          |
-| additive       | Additive | rows, factors       | exact; groups                                 |
-| binned_additive| Additive | bins                | exact; groups row by row                      |
-| addends        | Sum      | rows, factors, bins | exact; groups                                 |
-| finite_sum     | any      | rows, bins          | exact, one model call for each distinct value |
-| evaluation     | any      | atoms               | exact, one evaluation an atom                 |
+| engine            | pieces   | view of μ           | gives                                      |
+|-------------------|----------|---------------------|--------------------------------------------|
+| one_violation     | Boxes    | rows                | exact curves; groups                       |
+| binned_rows       | Boxes    | bins                | exact curves; groups row by row            |
+| box_products      | Boxes    | factors             | exact curves; groups                       |
+| box_mixture       | Boxes    | mixture             | exact curves; groups                       |
+| additive          | Additive | rows, factors       | exact; groups                              |
+| binned_additive   | Additive | bins                | exact; groups row by row                   |
+| affine            | Additive | centers             | exact, if all terms are affine; groups     |
+| addends           | Sum      | those of its parts  | exact; groups                              |
+| finite_sum        | any      | rows, bins          | exact, one model call for a distinct value |
+| evaluation        | any      | atoms               | exact, one evaluation an atom              |
+| quasi_monte_carlo | any      | transport           | approximate, with standard errors          |
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from typing import Any
 
 from skattr.engines.addends import Addends
 from skattr.engines.additive import AdditiveTerms
+from skattr.engines.affine import AffineMeans
 from skattr.engines.base import Engine
 from skattr.engines.binned_additive import BinnedAdditive
 from skattr.engines.binned_rows import BinnedRows
@@ -27,6 +30,7 @@ from skattr.engines.box_products import BoxProducts
 from skattr.engines.evaluation import Evaluation
 from skattr.engines.finite_sum import FiniteSum
 from skattr.engines.one_violation import OneViolation
+from skattr.engines.quasi_monte_carlo import QuasiMonteCarlo
 from skattr.measures.base import Measure
 from skattr.pieces import Pieces
 
@@ -37,9 +41,11 @@ ENGINES = (
     BoxMixture(),
     AdditiveTerms(),
     BinnedAdditive(),
+    AffineMeans(),
     Addends(),
     FiniteSum(),
     Evaluation(),
+    QuasiMonteCarlo(),
 )
 
 

@@ -8,6 +8,8 @@ import numpy as np
 
 from skattr import frames
 
+ROW_BLOCK = 65_536  # rows in one call of the model
+
 
 class Background:
     """Rows and their positive weights; codes are made once for all measures.
@@ -24,6 +26,7 @@ class Background:
             self.levels |= levels
         self._encoded: tuple | None = None
         self._summed: tuple | None = None
+        self._spread: tuple | None = None
 
     def __len__(self) -> int:
         return len(self.weights)
@@ -43,6 +46,19 @@ class Background:
         if self._summed is None or self._summed[0] is not pieces:
             self._summed = (pieces, pieces.sums(self.X, self.weights))
         return self._summed[1]
+
+    def spread(self, pieces: Any) -> np.ndarray:
+        """Return the weighted standard deviation of f, (k,), 1 where f does not vary."""
+        if self._spread is None or self._spread[0] is not pieces:
+            starts = range(0, len(self), ROW_BLOCK)
+            blocks = [frames.take_rows(self.X, slice(i, i + ROW_BLOCK)) for i in starts]
+            values = np.concatenate([pieces.predict(block) for block in blocks])
+            share = (self.weights / self.weights.sum())[:, None]
+            mean = (share * values).sum(axis=0)
+            spread = np.sqrt((share * (values - mean) ** 2).sum(axis=0))
+            rounding = 16 * np.finfo(float).eps * np.abs(values).max(axis=0)
+            self._spread = (pieces, np.where(spread > rounding, spread, 1.0))
+        return self._spread[1]
 
 
 def as_background(X: Any, sample_weight: Any = None) -> Background:

@@ -7,8 +7,10 @@ sees f. It says
 - `mass` of each μ_{j,x};
 - `reference()`: the probability law that `Explanation.centered` subtracts;
 - `views`: under which of these names engines can ask for it, each for all attributions at once:
-  `rows()`, `bins()`, `factors()`, `mixture()`, `centers(X, columns)`, `atoms(X, own)`,
-  `transport(u, x, columns)`;
+  `rows()`, `bins()`, `factors()`, `mixture()`, `atoms(X, own)`; or for one attribution, as
+  probabilities: `centers(X, columns)` → X with the other columns at their means given the own
+  values, and `transport(u, x, columns)` → points of equal weight, one for each row of u in
+  [0, 1)^n_uniforms, x one row;
 - `adds_up`: whether batches of the background give the result of one `fit`; `no_batches` why not;
 - `support(X, columns)`: the effective number of rows behind an attribution, if it depends on x.
 
