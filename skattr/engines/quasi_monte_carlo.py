@@ -97,7 +97,7 @@ class QuasiMonteCarlo(Approximation):
             ):
                 totals[v] += sums
             means[active] = totals[active] / n_points
-            # NaN stays what it is: more points would not help
+            # not NaN, the error of an infinite value: more points would not help
             far = standard_error(np.moveaxis(means[active], 1, 0)) > error
             active = active[far.any(axis=1)]
             more = n_points
