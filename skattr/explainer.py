@@ -409,7 +409,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _keep_points(self, X: Any, pieces: Pieces) -> None:
         """Keep the distinct values of the columns whose curve has no table to be read from."""
-        evaluated = any(term.engine.needs[0] is Pieces for term in self._plan)
+        evaluated = any(term.engine.needs[0] is Pieces or term.engine.smooth for term in self._plan)
         for k in range(len(self._names)) if evaluated else pieces.without_table():
             values = frames.sorted_values(frames.column(X, k))
             if k in self._points:

@@ -8,7 +8,8 @@ The protocol. An engine says what it `needs`: (a kind of Pieces, the name of a v
 - `finish(pieces, state, jobs)` → the state, with what is computed once all batches are there;
 - `mean(pieces, state)` → ∫ f d(reference of the term), (k,), or None if `knows_mean` is False;
 - `tables(pieces, state, own)` → for each attribution that is a function of one column's code its
-  values, (n_codes, k), else None;
+  values, (n_codes, k); for one that looks at the raw value too a curve with a method
+  `at(codes, values)` → (n, k); else None;
 - `integrate(pieces, state, X, codes, own, chosen, jobs)` → (n, len(chosen), k): some attributions
   at the rows of X, where there is no table. `codes` are those of X, if the pieces have a grid;
 - `cost(pieces, term)`: in words, for `describe()`.
@@ -55,6 +56,7 @@ class Engine(BaseEstimator):
     needs: tuple[type[Pieces], str]
     exact = True
     knows_mean = True  # whether `mean` gives the integral against the term's reference
+    smooth = False  # whether its curves are no step functions
 
     def refuses(self, pieces: Pieces, term: Measure) -> str | None:
         """Return the reason why this engine cannot serve, or None."""

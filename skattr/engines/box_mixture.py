@@ -36,7 +36,7 @@ class MixedCurve:
     def at(self, codes: np.ndarray, values: Any) -> np.ndarray:
         """Return the curve at raw values and their codes, (n, k)."""
         t = as_numbers(values, self.name)[:, None]
-        shares = self.mixture.shares(t, (self.k,))
+        shares = self.mixture.shares(t, [self.k])
         return np.einsum("nc,cnk->nk", shares, self.values[:, codes])
 
 
@@ -55,6 +55,7 @@ class BoxMixture(Engine):
     name = "box_mixture"
     needs = (Boxes, "mixture")
     knows_mean = False
+    smooth = True
 
     def refuses(self, pieces: Pieces, term: Measure) -> str | None:
         """Return the reason why this engine cannot serve, or None."""
@@ -110,6 +111,6 @@ class BoxMixture(Engine):
         result = np.empty(parts.shape[1:])
         for place, a in enumerate(chosen):
             t = [as_numbers(frames.column(X, k), state.names[k]) for k in own[a]]
-            shares = state.mixture.shares(np.stack(t, axis=1), own[a])
+            shares = state.mixture.shares(np.stack(t, axis=1), list(own[a]))
             result[:, place] = np.einsum("nc,cnk->nk", shares, parts[:, :, place])
         return result

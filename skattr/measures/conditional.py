@@ -213,7 +213,7 @@ class Conditional(Measure):
 
     def centers(self, X: Any, columns: tuple[int, ...]) -> Any:
         """Return X with every other column at its mean given the own values of each row."""
-        means = self.family_.center(self._own_numbers(X, columns), columns)
+        means = self.family_.center(self._own_numbers(X, columns), list(columns))
         others = {k: means[:, k] for k in range(means.shape[1]) if k not in columns}
         return frames.replaced(X, others)
 
@@ -224,7 +224,7 @@ class Conditional(Measure):
 
     def transport(self, u: np.ndarray, x: Any, columns: tuple[int, ...]) -> Any:
         """Return points of equal weight, one for each row of u, given the own values of x."""
-        points = self.family_.points(u, self._own_numbers(x, columns)[0], columns)
+        points = self.family_.points(u, self._own_numbers(x, columns)[0], list(columns))
         others = {k: points[:, k] for k in range(points.shape[1]) if k not in columns}
         return frames.replaced(frames.take_rows(x, np.zeros(len(u), np.intp)), others)
 
@@ -232,7 +232,7 @@ class Conditional(Measure):
         """Return the effective number of rows behind the attribution of some columns, (n,)."""
         if self.estimator in BY_ROWS:
             return self.rows_.support(X, columns)
-        return self.family_.support(self._own_numbers(X, columns), columns)
+        return self.family_.support(self._own_numbers(X, columns), list(columns))
 
     def reference(self) -> Measure:
         """Return P."""
