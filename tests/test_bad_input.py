@@ -419,7 +419,7 @@ def test_unknown_measure(measure):
         MeasureExplainer(TREE, measure).fit(X)
 
 
-@pytest.mark.parametrize("measure", ["conditional", "shapley"])
+@pytest.mark.parametrize("measure", ["shapley"])
 def test_measures_that_are_not_built(measure):
     with refused(measure, "not built", *MEASURE_NAMES):
         MeasureExplainer(TREE, measure).fit(X)
