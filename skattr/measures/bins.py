@@ -1,9 +1,10 @@
 """The bins of a column: what a conditional measure learned from rows tells apart in it.
 
 Numbers are cut at data values, so that a strictly increasing change of the column changes nothing:
-bin b holds e_{b-1} < t <= e_b, the outer ones are unbounded (MATH.md, section 7). Levels, and
-numbers of which there are few, have a bin each. Behind these n bins stand two more: n is
-"missing", n + 1 is "any other", which no row is in.
+bin b holds e_{b-1} < t <= e_b, the outer ones are unbounded (MATH.md, section 7). Cuts are even on
+the scale of normal scores of ranks: bins in the tails hold fewer rows. Levels, and numbers of which
+there are few, have a bin each. Behind these n bins stand two more: n is "missing", n + 1 is "any
+other", which no row is in.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.special import ndtr, ndtri
 
 from skattr import frames
 from skattr.kernels import lookup
 from skattr.measures.background import Background
 
+TEMPER = 0.02  # of the mass at either end: keeps scores finite, and tails from standing alone
 FEW = 10  # distinct numbers up to which each is a level of its own
 
 
@@ -62,6 +65,16 @@ class Bins:
         assert self.levels is not None
         alone = np.array(self.levels, float)
         return np.union1d(alone, np.nextafter(alone, -np.inf))
+
+
+def score(rank: Any) -> Any:
+    """Return the normal score of a rank between 0 and 1."""
+    return ndtri(TEMPER + (1 - 2 * TEMPER) * rank)
+
+
+def rank_of(scores: np.ndarray) -> np.ndarray:
+    """Return the ranks that have some scores."""
+    return (ndtr(scores) - TEMPER) / (1 - 2 * TEMPER)
 
 
 def as_numbers(values: Any, name: Any) -> np.ndarray:
@@ -112,12 +125,13 @@ def make_bins(background: Background, k: int, n_bins: int) -> tuple[Bins, np.nda
 def _cut(
     name: Any, numbers: np.ndarray, weights: np.ndarray, distinct: np.ndarray, n_bins: int
 ) -> Bins:
-    """Cut numbers at values that leave about equal weight between them."""
+    """Cut numbers at values that are about evenly spread on the scale of normal scores."""
     edges = distinct[:-1]
     if len(distinct) > n_bins:
         order = np.lexsort((weights, numbers))[: np.count_nonzero(~np.isnan(numbers))]
         mass = np.cumsum(weights[order])
-        shares = np.arange(1, n_bins) / n_bins * mass[-1] * (1 - 1e-12)  # rounding is no row
+        evenly = np.linspace(score(0.0), score(1.0), n_bins + 1)[1:-1]
+        shares = rank_of(evenly) * mass[-1] * (1 - 1e-12)  # rounding is no row
         edges = np.unique(numbers[order][np.searchsorted(mass, shares, side="left")])
         edges = edges[edges < distinct[-1]]
     return Bins(name, len(edges) + 1, edges=edges)

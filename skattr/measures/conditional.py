@@ -39,8 +39,8 @@ class Conditional(Measure):
     estimator : {"kernel", "local_linear", "knn", "gaussian", "copula", "gmm"}
         How the law is learned.
 
-        - "kernel": background rows, weighted by how near their own value is in rank, with the own
-          value put into them. Right for almost all data: numbers, levels and missing values of any
+        - "kernel": background rows, weighted by how near the rank of their own value is, with the
+          own value put into them. Right for almost all data: numbers, levels and missing values of any
           law; it improves with the number of rows, and is the same for any increasing change of a
           column.
         - "local_linear": the same rows with a linear correction. Right for numbers that move
@@ -57,8 +57,9 @@ class Conditional(Measure):
         only. They are exact on models that are affine in each column, "gmm" on trees too;
         elsewhere their values have a standard error.
     bandwidth : float, optional
-        Of "kernel" and "local_linear", on the scale of ranks from 0 to 1; `inf` is partial
-        dependence. Learned for each column by default.
+        Of "kernel" and "local_linear": half the width of the window, in standard deviations of a
+        column that is made normal by its ranks; `inf` is partial dependence. Learned for each
+        column by default.
     n_neighbors : int, optional
         Of "knn". Learned for each column by default.
     n_components : int, optional

@@ -1,5 +1,8 @@
 """The weights of rows given a value: π_r(t) = ω_r κ[bin of t, bin of row r] (MATH.md, section 7).
 
+κ compares the places of bins: normal scores of their mid-ranks. On the ranks themselves a window in
+the tails is too wide, as values lie far apart there; scores halve the error, and are as invariant.
+
 A family of tables κ has one number that says how local it is; the best is found by leaving out one
 row after the other, scored on indicator functions of the other columns, never on f. κ is linear
 in the rows, so with its diagonal a row is left out without computing anything anew:
@@ -17,13 +20,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skattr.measures.bins import Bins
+from skattr.measures.bins import Bins, score
 
-BANDWIDTHS = (*np.geomspace(0.01, 2.0, 20).tolist(), np.inf)  # on the scale of ranks, 0 to 1
+BANDWIDTHS = (*np.geomspace(0.04, 6.0, 24).tolist(), np.inf)  # on the scale of normal scores
 SHARES = (*np.geomspace(0.01, 0.9, 20).tolist(), 1.0)  # of the rows, for nearest neighbours
 SMOOTHINGS = (0.0, 0.005, 0.01, 0.02, 0.04, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1.0)
 APART = 1e3  # the distance of levels that differ, and of missing, for groups
-FLAT = 1e-12  # the variance of ranks under which no slope is learned
+FLAT = 1e-12  # the variance of scores under which no slope is learned
 ALONE = 1e-9  # share of the weight under which nothing is left without the row itself
 
 
@@ -51,31 +54,31 @@ class Weights:
     support: np.ndarray  # (n + 2,) the effective number of rows, (Σ π)² / Σ π²
 
 
-def ranks(weight: np.ndarray) -> np.ndarray:
-    """Return the mid-ranks of bins, between 0 and 1."""
-    return (np.cumsum(weight) - weight / 2) / weight.sum()
+def scores(weight: np.ndarray) -> np.ndarray:
+    """Return the scores of the mid-ranks of bins: where a normal column would have them."""
+    return score((np.cumsum(weight) - weight / 2) / weight.sum())
 
 
-def kernel(rank: np.ndarray, weight: np.ndarray, bandwidth: float) -> tuple:
-    """Return K(u) = 1 - u² and u: rows count less the further their rank is."""
-    u = np.abs(rank[:, None] - rank) / bandwidth
+def kernel(place: np.ndarray, weight: np.ndarray, bandwidth: float) -> tuple:
+    """Return K(u) = 1 - u² and u: rows count less the further away they are."""
+    u = np.abs(place[:, None] - place) / bandwidth
     return np.maximum(1 - u**2, 0.0), u
 
 
-def nearest(rank: np.ndarray, weight: np.ndarray, share: float) -> tuple:
+def nearest(place: np.ndarray, weight: np.ndarray, share: float) -> tuple:
     """Return 1 on the nearest bins that have a share of the weight together, and u."""
-    gap = np.abs(rank[:, None] - rank)
+    gap = np.abs(place[:, None] - place)
     order = np.argsort(gap, axis=1, kind="stable")
     mass = np.cumsum(weight[order], axis=1)
     enough = np.argmax(mass >= share * weight.sum() * (1 - 1e-12), axis=1)
-    radius = np.take_along_axis(gap, order, 1)[np.arange(len(rank)), enough]
+    radius = np.take_along_axis(gap, order, 1)[np.arange(len(place)), enough]
     u = gap / np.maximum(radius, 1e-300)[:, None]
     return (gap <= radius[:, None] * (1 + 1e-9)).astype(float), u
 
 
-def match(rank: np.ndarray, weight: np.ndarray, smoothing: float) -> tuple:
+def match(place: np.ndarray, weight: np.ndarray, smoothing: float) -> tuple:
     """Return 1 on the same level and λ on all others, and how far they are."""
-    same = np.eye(len(rank))
+    same = np.eye(len(place))
     return smoothing + (1 - smoothing) * same, APART * (1 - same)
 
 
@@ -84,9 +87,9 @@ def normalized(table: np.ndarray, weight: np.ndarray) -> np.ndarray:
     return table / (table @ weight)[:, None]
 
 
-def tilted(table: np.ndarray, rank: np.ndarray, weight: np.ndarray) -> np.ndarray:
+def tilted(table: np.ndarray, place: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """Return the weights of a local linear fit with the kernel weights of `table`, normalised."""
-    gap = rank - rank[:, None]
+    gap = place - place[:, None]
     mass, first, second = (((table * gap**p) @ weight)[:, None] for p in range(3))
     sloped = second / mass - (first / mass) ** 2 > FLAT
     return normalized(table * np.where(sloped, second - first * gap, 1.0), weight)
@@ -123,7 +126,7 @@ def _without(alone: np.ndarray, weight: np.ndarray, S: np.ndarray, ordered: bool
 def learn(bins: Bins, totals: Totals, estimator: str, local: float | None) -> Weights:
     """Choose how local the weights are, unless that is given, and make their tables."""
     weight = totals.weight[:-1]
-    rank = ranks(weight)
+    place = scores(weight)
     family: Callable = match
     candidates: tuple = SMOOTHINGS
     if bins.ordered:
@@ -133,18 +136,18 @@ def learn(bins: Bins, totals: Totals, estimator: str, local: float | None) -> We
         local = None  # λ is always learned
 
     def table_of(local: float) -> np.ndarray:
-        table = family(rank, weight, local)[0]
+        table = family(place, weight, local)[0]
         if bins.ordered and estimator == "local_linear" and np.isfinite(local):
-            return tilted(table, rank, weight)
+            return tilted(table, place, weight)
         return normalized(table, weight)
 
     if bins.n == 1 or (local is None and totals.indicators.shape[1] == 0):
         local = candidates[-1]
     if local is None:
-        scores = [leave_one_out(table_of(c), totals, bins.ordered) for c in candidates]
-        good = np.array(scores) <= min(scores) * (1 + 1e-9)
+        errors = [leave_one_out(table_of(c), totals, bins.ordered) for c in candidates]
+        good = np.array(errors) <= min(errors) * (1 + 1e-9)
         local = float(candidates[np.flatnonzero(good)[-1]])  # of equals the one that is not local
-    return _complete(bins, totals, local, table_of(local), *family(rank, weight, local))
+    return _complete(bins, totals, local, table_of(local), *family(place, weight, local))
 
 
 def _complete(
