@@ -40,9 +40,9 @@ class Conditional(Measure):
         How the law is learned.
 
         - "kernel": background rows, weighted by how near the rank of their own value is, with the
-          own value put into them. Right for almost all data: numbers, levels and missing values of any
-          law; it improves with the number of rows, and is the same for any increasing change of a
-          column.
+          own value put into them. Right for almost all data: numbers, levels and missing values of
+          any law; it improves with the number of rows, and is the same for any increasing change of
+          a column.
         - "local_linear": the same rows with a linear correction. Right for numbers that move
           together smoothly, near to Gaussian; weights may be negative.
         - "knn": the nearest rows, equally weighted. Right if a value should be explained by a fixed
