@@ -97,10 +97,13 @@ class CellTable:
 class BinnedTable:
     """Values by code, and curves of conditional measures that look at codes and bins."""
 
-    def __init__(self, cells: CellTable, curves: list, outputs: list[int]) -> None:
+    def __init__(
+        self, cells: CellTable, curves: list, outputs: list[int], function: Callable
+    ) -> None:
         self.cells = cells
         self.curves = curves  # (coefficient, curve)
         self.outputs = outputs
+        self.function = function  # for values that are not on the curves
 
     @property
     def kind(self) -> str:
@@ -110,7 +113,9 @@ class BinnedTable:
     def evaluate(self, values: Any, name: Any) -> np.ndarray:
         """Look the values up, casting as the model does."""
         codes = self.cells.grid.encode_values(self.cells.k, values)
-        return self._sum(codes, [curve.bins.of(values) for _, curve in self.curves])
+        result = self._sum(codes, [curve.bins.of(values) for _, curve in self.curves])
+        gone = np.isnan(result[:, 0])
+        return self.function(values) if gone.any() else result
 
     def _sum(self, codes: np.ndarray, bins: list) -> np.ndarray:
         result = self.cells.values[codes]
@@ -132,7 +137,7 @@ class BinnedTable:
         labels, codes = described
         known = [level for level, _ in grid.cells[k].labels or []]
         rest = labels["level"].to_list()[len(known) :]
-        more = grid.levels_taken(k, [v for _, c in self.curves for v in c.bins.levels or []])
+        more = grid.levels_taken(k, [v for _, c in self.curves for v in c.bins.told_apart()])
         more = [(level, code) for level, code in more if level not in known]
         levels = frames.as_column([*known, *(level for level, _ in more)])
         codes = np.concatenate([codes[: len(known)], [code for _, code in more],

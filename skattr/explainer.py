@@ -68,7 +68,8 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         not fitted and `fit` gets y, a clone is fitted. Attributions belong to the columns that are
         handed to it, so give a Pipeline whole, with raw columns.
     measure : Measure or str, default="partial_dependence"
-        μ, or its name: "partial_dependence", "product_marginal", "uniform", "expectation".
+        μ, or its name: "partial_dependence", "conditional", "product_marginal", "uniform",
+        "expectation".
     output : {"auto", "raw", "proba", "predict"}, default="auto"
         What is explained. Auto takes the scale on which the model is a sum of pieces:
         probabilities of a forest, margins of boosting, decision functions of linear classifiers,
@@ -458,7 +459,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
     def _values(self, X: Any, chosen: Any) -> tuple[np.ndarray, np.ndarray | None]:
         """Return the values of some attributions, (n, g, k), and standard errors if approximate."""
         solution = self._solved()
-        pieces = self.pieces_ if any(solution.rest[a] for a in chosen) else None
+        pieces = self.pieces_ if any(solution.needs_pieces(a) for a in chosen) else None
         result = np.empty((len(X), len(chosen), len(self.output_names_)))
         errors = None if solution.spread is None else np.empty_like(result)
 
@@ -524,10 +525,11 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         grid = self._grid
         if grid is not None and not solution.rest[a] and grid.describe_cells(k) is not None:
             cells = CellTable(grid, k, solution.curve(a, grid.cells[k].n_codes)[:, outputs])
-            if not solution.binned[a]:
+            curves = [(solution.terms[t].coefficient, curve) for t, curve in solution.binned[a]]
+            if not curves:
                 return cells
-            if all(curve.bins is not None for _, curve in solution.binned[a]):
-                return BinnedTable(cells, solution.binned[a], outputs)
+            if all(curve.bins is not None for _, curve in curves):
+                return BinnedTable(cells, curves, outputs, partial(self._at_values, a, k, outputs))
         if all(term.measure.depends == "nothing" for term in self._active()):
             return ConstantTable(solution.constants[a][outputs])
         function = partial(self._at_values, a, k, outputs)

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from skattr import frames
 from skattr.engines import Approximation, Engine, Jobs, choose
 from skattr.engines.base import standard_error
+from skattr.engines.binned_rows import look_up
 from skattr.kernels import lookup
 from skattr.measures.base import Measure
 from skattr.measures.empirical import Expectation
@@ -34,8 +34,8 @@ class Solution:
 
     `curves` (n_codes, k) holds, one behind the other, the sum over terms of the curves of each
     attribution; `where` (2, g) its column and start, or -1 where it has no code to look up: there
-    the sum is `constants[a]`. `binned[a]` are (coefficient, curve) of the terms whose curve takes
-    the raw value as well as its code, `rest[a]` those without a curve, integrated for each row.
+    the sum is `constants[a]`. `binned[a]` are (number, curve) of the terms whose curve takes the
+    raw value as well as its code, `rest[a]` those without a curve, integrated for each row.
     """
 
     terms: list[Term]
@@ -44,7 +44,7 @@ class Solution:
     curves: np.ndarray
     where: np.ndarray
     constants: np.ndarray
-    binned: list[list[tuple[float, Any]]]
+    binned: list[list[tuple[int, Any]]]
     rest: list[list[int]]
 
     @property
@@ -72,10 +72,12 @@ class Solution:
         for place, j in enumerate(chosen):
             if self.where[0, j] < 0:
                 result[:, place] = self.constants[j]
-            for coefficient, curve in self.binned[j]:
+            for t, curve in self.binned[j]:
                 assert codes is not None
-                k = own[j][0]
-                result[:, place] += coefficient * curve.at(codes[k], frames.column(X, k))
+                term = self.terms[t]
+                result[:, place] += term.coefficient * look_up(
+                    term.engine, pieces, term.state, curve, X, codes, own, int(j), jobs
+                )
         for t, term in enumerate(self.terms):
             places = [place for place, j in enumerate(chosen) if t in self.rest[j]]
             if places and not isinstance(term.engine, Approximation):
@@ -107,6 +109,10 @@ class Solution:
             for term, engine in terms
         )
         return sum(replicates) / len(replicates), standard_error(replicates)
+
+    def needs_pieces(self, a: int) -> bool:
+        """Tell whether an attribution may have to be integrated, not only looked up."""
+        return bool(self.rest[a]) or any(curve.partial for _, curve in self.binned[a])
 
     def curve(self, a: int, n_codes: int) -> np.ndarray:
         """Return the values by code of an attribution that has no rest."""
@@ -178,7 +184,7 @@ def solve(pieces: Pieces, terms: list[Term], own: tuple, jobs: Jobs) -> Solution
     k = pieces.n_outputs
     offset = np.zeros(k)
     tables: list[Any] = [np.zeros((1, k)) for _ in own]
-    binned: list[list[tuple[float, Any]]] = [[] for _ in own]
+    binned: list[list[tuple[int, Any]]] = [[] for _ in own]
     rest: list[list[int]] = [[] for _ in own]
     for t, term in enumerate(terms):
         assert term.mean is not None
@@ -188,7 +194,7 @@ def solve(pieces: Pieces, terms: list[Term], own: tuple, jobs: Jobs) -> Solution
             found = term.engine.tables(pieces, term.state, own)
         for j, table in enumerate(found):
             if table is not None and not isinstance(table, np.ndarray):
-                binned[j].append((term.coefficient, table))
+                binned[j].append((t, table))
             elif table is not None:
                 tables[j] = tables[j] + term.coefficient * table
             elif term.coefficient:

@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from skattr import frames
 from skattr.engines.additive import AdditiveTerms
 from skattr.engines.base import Engine, Jobs, Own
 from skattr.engines.binned_additive import BinnedAdditive
-from skattr.engines.binned_rows import BinnedRows
+from skattr.engines.binned_rows import BinnedRows, look_up
 from skattr.engines.box_products import BoxProducts
 from skattr.engines.one_violation import OneViolation
 from skattr.measures.base import Measure
@@ -107,7 +106,9 @@ class Addends(Engine):
                 elif isinstance(table, np.ndarray):
                     result[:, place] += table[codes[k]]
                 else:
-                    result[:, place] += table.at(codes[k], frames.column(X, k))
+                    result[:, place] += look_up(
+                        one.engine, addend, one.state, table, X, codes, own, a, jobs
+                    )
             if rest:
                 todo = [chosen[place] for place in rest]
                 result[:, rest] += one.engine.integrate(

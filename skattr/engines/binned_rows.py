@@ -26,7 +26,8 @@ from skattr.measures.row_weights import RowWeights
 from skattr.measures.weights import Weights
 from skattr.parallel import in_order
 from skattr.pieces import Boxes, Grid
-from skattr.pieces.steps import CUTS, MISSING, MONOTONE, RAW, SAME
+from skattr.pieces.grid import NEAR
+from skattr.pieces.steps import MISSING, MONOTONE, NUMBER
 
 
 @dataclass(eq=False)
@@ -35,16 +36,22 @@ class BinnedCurve:
 
     bins: Bins
     values: np.ndarray  # (n_codes, bins of t, k), or by code + bin (…, k), missing last
+    reach: np.ndarray | None = None  # (2, n) there the first and last code of each bin
+    partial: bool = False  # whether rounding in the steps in front may lead out of reach
 
     def at(self, codes: np.ndarray, values: Any) -> np.ndarray:
         """Return the curve at raw values and their codes, (n, k)."""
         return self.at_bins(codes, self.bins.of(values))
 
     def at_bins(self, codes: np.ndarray, bins: np.ndarray) -> np.ndarray:
-        """Return the curve at codes and bins, (n, k)."""
-        if self.values.ndim == 3:
+        """Return the curve at codes and bins, (n, k); NaN where the code is out of reach."""
+        if self.reach is None:
             return self.values[codes, bins]
-        return self.values[np.where(bins == self.bins.n, -1, codes + bins)]
+        present = bins < self.bins.n
+        result = self.values[np.where(present, codes + bins, -1)]
+        low, high = self.reach[:, np.where(present, bins, 0)]
+        result[present & ((codes < low) | (codes > high))] = np.nan
+        return result
 
 
 @dataclass(eq=False)
@@ -82,7 +89,7 @@ class BinnedRows(Engine):
         sums = _sum_rows(pieces, curved, layout, codes, weights, jobs)
         fit = sums.fit @ weights.weight
         tables = [layout.table(c[0], sums, weights, pieces.constant) if c else None for c in curved]
-        rest = not all(single)
+        rest = not all(single) or any(table is not None and table.partial for table in tables)
         return State(
             tables,
             pieces.constant + fit,
@@ -103,12 +110,44 @@ class BinnedRows(Engine):
         self, pieces: Any, state: Any, X: Any, codes: Any, own: Own, chosen: list[int], jobs: Jobs
     ) -> np.ndarray:
         """Return the values of groups and of open columns, one pass over the rows for each."""
+        if state.grid is None:
+            names = [pieces.grid.names[k] for a in chosen for k in own[a]]
+            raise ValueError(
+                f"columns {names}: numbers that float64 rounds are told apart by the model; give "
+                "them as float64"
+            )
         grid, found = state.grid.meet(X)
         boxes = pieces.on(grid)
         result = np.empty((len(X), len(chosen), boxes.n_outputs))
         for place, a in enumerate(chosen):
             result[:, place] = _sum_pinned(boxes, state, X, found, own[a], jobs)
         return boxes.constant + result
+
+
+def look_up(
+    engine: Engine,
+    pieces: Any,
+    state: Any,
+    curve: Any,
+    X: Any,
+    codes: np.ndarray,
+    own: Own,
+    a: int,
+    jobs: Jobs,
+) -> np.ndarray:
+    """Return an attribution that has a curve at the rows of X, (n, k).
+
+    What is not on the curve is integrated: a value that the steps in front of the model round to
+    the other side of a threshold than its neighbours.
+    """
+    k = own[a][0]
+    result = curve.at(codes[k], frames.column(X, k))
+    gone = np.flatnonzero(np.isnan(result[:, 0]))
+    if len(gone):
+        rows = frames.take_rows(X, gone)
+        some = np.ascontiguousarray(codes[:, gone])
+        result[gone] = engine.integrate(pieces, state, rows, some, own, [a], jobs)[:, 0]
+    return result
 
 
 def _sum_pinned(
@@ -176,6 +215,7 @@ class Layout:
         n_codes = np.diff(grid.offset)
         self.n_bins = np.array([column.bins.n + 1 for column in weights.columns])
         self.rises = np.zeros(d, np.bool_)
+        self.partial = np.zeros(d, np.bool_)
         self.first = np.zeros(grid.offset[-1], np.int32)
         self.missing = np.full(d, -1)
         for k in columns:
@@ -196,16 +236,17 @@ class Layout:
         """Find out whether codes rise with bins, and in which bin each code begins."""
         cells = self.grid.cells[k]
         mains = [source.track for source in cells.inputs if source.track.kind != MISSING]
-        known = (RAW, SAME, MONOTONE, CUTS)
+        known = (*NEAR, MONOTONE, NUMBER)
         simple = len(mains) == 1 and mains[0].kind in known and not mains[0].replaced
-        if bins.edges is None or not cells.ordered or not simple:
+        if bins.edges is None or len(bins.edges) == 0 or not cells.ordered or not simple:
             return
         if not frames.is_number(self.grid.row.X, k):
             return
         edges = self.grid.encode_values(k, bins.edges)
-        if (np.diff(edges) < 0).any() or (mains[0].kind not in (RAW, SAME) and
-                                          edges[0] == edges[-1]):  # fmt: skip
+        near = mains[0].kind in NEAR
+        if (np.diff(edges) < 0).any() or (not near and edges[0] == edges[-1]):
             return  # it falls, or may fall
+        self.partial[k] = not near
         missing = self.grid.missing_code(k)
         codes = slice(self.grid.offset[k], self.grid.offset[k + 1])
         self.rises[k] = True
@@ -249,12 +290,14 @@ class Layout:
         plain = np.stack([np.bincount(rows, weights.weight * fit, m) for fit in sums.fit])
         plain += sums.without[:, self.without[k] : self.without[k + 1]]
         whole = sums.whole[:, self.whole[k] : self.whole[k + 1]].reshape(outputs, -1, m)
-        if self.rises[k]:
-            jumps = sums.jumps[:, self.jumps[k] : self.jumps[k + 1]]
-            values = self._rising(k, column, plain, whole, jumps)
-        else:
-            values = self._by_code(k, column, plain, whole)
-        return BinnedCurve(column.bins, values + constant)
+        if not self.rises[k]:
+            return BinnedCurve(column.bins, constant + self._by_code(k, column, plain, whole))
+        first = self.first[self.grid.offset[k] : self.grid.offset[k + 1]]
+        last = np.searchsorted(first, np.arange(column.bins.n), side="right") - 1  # of each bin
+        jumps = sums.jumps[:, self.jumps[k] : self.jumps[k + 1]]
+        values = constant + self._rising(column, plain, whole, jumps, last)
+        reach = np.stack([np.append(1, last[:-1]), last])
+        return BinnedCurve(column.bins, values, reach, bool(self.partial[k]))
 
     def _by_code(self, k: int, column: Weights, plain: np.ndarray, whole: np.ndarray) -> np.ndarray:
         """Return the values by code and bin."""
@@ -264,21 +307,23 @@ class Layout:
         return ((by_code + plain[:, None]) @ column.table.T).transpose(1, 2, 0)
 
     def _rising(
-        self, k: int, column: Weights, plain: np.ndarray, whole: np.ndarray, jumps: np.ndarray
+        self,
+        column: Weights,
+        plain: np.ndarray,
+        whole: np.ndarray,
+        jumps: np.ndarray,
+        last: np.ndarray,
     ) -> np.ndarray:
-        """Return the values by code + bin, and missing."""
+        """Return the values by code + bin, and missing; `last` is the last code of each bin."""
         n = column.bins.n
         inner = np.cumsum(whole[:, :n], axis=1) + plain[:, None]
         level = np.einsum("bs,kbs->bk", column.table[:n], inner)
-        first = self.first[self.grid.offset[k] : self.grid.offset[k + 1]]
-        last_code = np.searchsorted(first, np.arange(n), side="right") - 1  # of each bin
         values = np.empty((jumps.shape[1] + 1, len(jumps)))
         begin = 0
         for b in range(n):
-            end = last_code[b] + b + 1
+            end = last[b] + b + 1
             values[begin:end] = level[b] + np.cumsum(jumps[:, begin:end], axis=1).T
             begin = end
-        values[begin:] = np.nan  # no pair of a code and a bin stands there
         values[-1] = (whole[:, -1] + plain) @ column.table[n]
         return values
 

@@ -32,6 +32,7 @@ class MixedCurve:
     name: Any
     values: np.ndarray  # (C, n_codes, k)
     bins: None = None  # it is smooth between the thresholds
+    partial: bool = False
 
     def at(self, codes: np.ndarray, values: Any) -> np.ndarray:
         """Return the curve at raw values and their codes, (n, k)."""

@@ -30,7 +30,8 @@ class Bins:
 
     name: Any
     n: int  # without "missing" and "any other"
-    edges: np.ndarray | None = None  # (n - 1,) of a column of numbers
+    edges: np.ndarray | None = None  # (n - 1,) of a column of numbers,
+    points: np.ndarray | None = None  # (n,) or the numbers themselves, if they are few;
     levels: list | None = None  # else the values that are told apart,
     numbers: np.ndarray | None = None  # and the bin of each
 
@@ -41,9 +42,13 @@ class Bins:
 
     def of(self, values: Any) -> np.ndarray:
         """Return the bin of each value of a column."""
-        if self.edges is None:
+        if self.levels is not None:
             return self._of_levels(values)
         numbers = as_numbers(values, self.name)
+        if self.points is not None:
+            place = np.minimum(np.searchsorted(self.points, numbers), self.n - 1)
+            other = np.where(np.isnan(numbers), self.n, self.n + 1)
+            return np.where(self.points[place] == numbers, place, other)
         found = np.empty(len(numbers), np.int32)
         lookup.rank(numbers, self.edges, found)
         return np.where(found == 0, self.n, found - 1)  # rank 0 is missing
@@ -58,13 +63,18 @@ class Bins:
         ]
         return np.array(found, np.int64)[kind]
 
+    def told_apart(self) -> list:
+        """Return the values that have a bin of their own, or share one with other levels."""
+        if self.levels is not None:
+            return self.levels
+        return [] if self.points is None else self.points.tolist()
+
     def cuts(self) -> np.ndarray:
         """Return numbers between which a number never changes its bin: t up to each, or above."""
         if self.edges is not None:
             return self.edges
-        assert self.levels is not None
-        alone = np.array(self.levels, float)
-        return np.union1d(alone, np.nextafter(alone, -np.inf))
+        assert self.points is not None
+        return np.union1d(self.points, np.nextafter(self.points, -np.inf))
 
 
 def score(rank: Any) -> Any:
@@ -100,17 +110,14 @@ def make_bins(background: Background, k: int, n_bins: int) -> tuple[Bins, np.nda
     numbers = None if background.levels[k] else as_numbers(values, name)
     if numbers is not None:
         distinct = np.unique(numbers[~np.isnan(numbers)])
+        _refuse_nothing(name, distinct)
         if len(distinct) > FEW:
             bins = _cut(name, numbers, weights, distinct, n_bins)
-            return bins, bins.of(values)
-        levels = distinct.tolist()
-    else:
-        levels = frames.distinct_levels(values)
-    if not levels:
-        raise ValueError(
-            f"column {name!r} is missing in every row of the background: nothing can be learned "
-            "given its value; leave the column out, or use PartialDependence()"
-        )
+        else:
+            bins = Bins(name, len(distinct), points=distinct)
+        return bins, bins.of(values)
+    levels = frames.distinct_levels(values)
+    _refuse_nothing(name, levels)
     bins = Bins(name, len(levels), levels=levels, numbers=np.arange(len(levels)))
     rows = bins.of(values)
     if len(levels) <= n_bins:
@@ -120,6 +127,14 @@ def make_bins(background: Background, k: int, n_bins: int) -> tuple[Bins, np.nda
     numbers[heavy[: n_bins - 1]] = np.arange(n_bins - 1)
     bins = Bins(name, n_bins, levels=levels, numbers=numbers)
     return bins, bins.of(values)
+
+
+def _refuse_nothing(name: Any, distinct: Any) -> None:
+    if len(distinct) == 0:
+        raise ValueError(
+            f"column {name!r} is missing in every row of the background: nothing can be learned "
+            "given its value; leave the column out, or use PartialDependence()"
+        )
 
 
 def _cut(

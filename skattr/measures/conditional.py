@@ -61,7 +61,8 @@ class Conditional(Measure):
         column that is made normal by its ranks; `inf` is partial dependence. Learned for each
         column by default.
     n_neighbors : int, optional
-        Of "knn". Learned for each column by default.
+        Of "knn". Learned for each column by default. All rows of a bin are equally near: raise
+        `n_bins` if so few are wanted.
     n_components : int, optional
         Of "gmm". Learned by default.
     n_bins : int, default=200
@@ -113,6 +114,7 @@ class Conditional(Measure):
     @property
     def views(self) -> tuple[str, ...]:  # type: ignore[override]
         """The views that belong to the estimator."""
+        self._check_parameters()  # engines ask for views first
         if self.estimator in BY_ROWS:
             return ("bins",)
         mixture = ("mixture",) if self.estimator == "gmm" else ()

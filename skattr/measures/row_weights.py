@@ -26,10 +26,11 @@ class RowWeights:
     own: tuple
 
     def released(self) -> RowWeights:
-        """Return what is needed without a background: rows only if a group asks for them."""
+        """Return what is needed without a background: rows and tables only for groups."""
         if any(len(columns) > 1 for columns in self.own):
             return self
-        return replace(self, rows=None, weight=np.zeros(0))
+        columns = [replace(column, table=None) for column in self.columns]
+        return replace(self, columns=columns, rows=None, weight=np.zeros(0))
 
     def bins_of(self, X: Any, columns: tuple[int, ...]) -> np.ndarray:
         """Return the bins of the rows of X in some columns, (len(columns), n)."""
@@ -64,14 +65,13 @@ def learn_rows(
     weight = background.weights / background.weights.sum()
     parts = [_parts(bins, found, weight) for bins, found in made]
     codes = np.ascontiguousarray(np.stack([code for code, _ in parts], axis=1))
-    left = _left_out(weight)
     columns = []
     for columns_of_one in own:
         others = [k for k in range(d) if k not in columns_of_one]
         for k in columns_of_one:
             columns.append((k, _learn_column(
-                made[k][0], rows[k], weight, left, codes[:, others],
-                [parts[i][1] for i in others], estimator, local,
+                made[k][0], rows[k], weight, codes[:, others],
+                [parts[i][1] for i in others], estimator, local, len(columns_of_one) > 1,
             )))  # fmt: skip
     return RowWeights(
         [found for _, found in sorted(columns, key=lambda c: c[0])], rows, weight, own
@@ -82,21 +82,22 @@ def _learn_column(
     bins: Bins,
     rows: np.ndarray,
     weight: np.ndarray,
-    left: float | None,
     codes: np.ndarray,
     cumulate: list[bool],
     estimator: str,
     local: float | None,
+    grouped: bool,
 ) -> Weights:
     n = bins.n
     sums = np.zeros((n + 1, codes.shape[1], INDICATORS + 1))
     histograms.add(rows, np.ascontiguousarray(codes), weight, sums)
     total = np.bincount(rows, weight, n + 1)
-    square = np.bincount(rows, weight**2, n + 1)
-    one = np.full(n, left) if left is not None else square[:n] / total[:n]
-    indicators = [_indicators(sums[:n, i], one) for i, one in enumerate(cumulate)]
-    joined = np.concatenate([np.zeros((n, 0)), *indicators], axis=1)
-    return learn(bins, Totals(total, square, one, joined), estimator, local)
+    # of each bin's weight, so that no square of a small weight is 0
+    square = np.bincount(rows, (weight / total[rows]) ** 2, n + 1)
+    found = [_indicators(sums[:n, i], ordered) for i, ordered in enumerate(cumulate)]
+    S = np.concatenate([np.zeros((n, 0)), *found], axis=1)
+    totals = Totals(total, square, S.sum(axis=1), S @ S.T)
+    return learn(bins, totals, estimator, local, grouped)
 
 
 def _indicators(sums: np.ndarray, cumulate: bool) -> np.ndarray:
@@ -117,12 +118,3 @@ def _parts(bins: Bins, rows: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray
         heavy = np.argsort(-mass, kind="stable")[:INDICATORS]
         part[heavy] = np.arange(len(heavy))
     return np.append(part, INDICATORS).astype(np.uint8)[rows], bins.ordered
-
-
-def _left_out(weight: np.ndarray) -> float | None:
-    """Return the weight that is left out for one row, or None if it is the row's own.
-
-    Weights that are whole multiples of the smallest count as repeated rows.
-    """
-    times = weight / weight.min()
-    return float(weight.min()) if np.allclose(times, np.rint(times), rtol=1e-9) else None

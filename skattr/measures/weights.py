@@ -9,14 +9,15 @@ in the rows, so with its diagonal a row is left out without computing anything a
 
     prediction without row r = (Σ_s κ_{Bs} S_s - κ_{BB} ω_r y_r) / (1 - κ_{BB} ω_r),  B its bin,
 
-S_s the sum of ω y over bin s. All of it is sums over bins: O(bins² · indicators) a candidate.
+S_s the sum of ω y over bin s. Its squared error, summed over rows and indicators y, is made of sums
+over bins, Σ_y S_B S_s among them: O(bins³) a candidate, however many rows and indicators there are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,9 +35,9 @@ class Totals(NamedTuple):
     """What is known of the rows of each bin of a column."""
 
     weight: np.ndarray  # (n + 1,) the sum of ω, "missing" last
-    square: np.ndarray  # (n + 1,) the sum of ω²
-    left: np.ndarray  # (n,) the weight that is left out for one row
-    indicators: np.ndarray  # (n, m) the sums of ω y over the rows where y is 1
+    square: np.ndarray  # (n + 1,) the sum of (ω / weight)²
+    ones: np.ndarray  # (n,) Σ_y S_s, S the sum of ω y over a bin, y indicators of other columns
+    products: np.ndarray  # (n, n) Σ_y S_s S_s'
 
 
 @dataclass(eq=False)
@@ -48,10 +49,10 @@ class Weights:
 
     bins: Bins
     local: float  # the bandwidth, the share of nearest rows, or λ
-    table: np.ndarray  # κ, which includes the normaliser
-    kernel: np.ndarray  # not normalised, and never negative: the factor in a group
-    distance: np.ndarray  # in bandwidths: who is near, if no row of a group has weight
     support: np.ndarray  # (n + 2,) the effective number of rows, (Σ π)² / Σ π²
+    table: Any  # κ, which includes the normaliser
+    kernel: Any = None  # of a member of a group: not normalised, never negative
+    distance: Any = None  # the same in bandwidths: who is near, if no row has weight
 
 
 def scores(weight: np.ndarray) -> np.ndarray:
@@ -97,33 +98,29 @@ def tilted(table: np.ndarray, place: np.ndarray, weight: np.ndarray) -> np.ndarr
 
 def leave_one_out(table: np.ndarray, totals: Totals, ordered: bool) -> float:
     """Return the squared error of predicting each row's indicators from all other rows."""
-    weight, S = totals.weight[:-1], totals.indicators
-    fit = table @ S
-    own = np.diag(table) * totals.left
-    room = 1 - own
+    weight = totals.weight[:-1]
+    # a row of a bin weighs Σ ω² / Σ ω in the mean
+    room = 1 - np.diag(table) * weight * totals.square[:-1]
     alone = np.flatnonzero(room <= ALONE)
-    room[alone] = 1.0
-    ones, zeros = (1 - fit) / room[:, None], fit / room[:, None]
     if len(alone):
-        zeros[alone] = _without(alone, weight, S, ordered)
-        ones[alone] = 1 - zeros[alone]
-    return float((S * ones**2 + (weight[:, None] - S) * zeros**2).sum())
+        table = table.copy()
+        table[alone] = _without(alone, weight, ordered)
+        room[alone] = 1.0
+    fitted = table @ totals.products
+    errors = totals.ones - 2 * np.diag(fitted) + weight * (fitted * table).sum(axis=1)
+    return float((errors / room**2).sum())
 
 
-def _without(alone: np.ndarray, weight: np.ndarray, S: np.ndarray, ordered: bool) -> np.ndarray:
-    """Return what the neighbours of bins say, or all other levels, where no row has weight."""
-    if not ordered:
-        return (S.sum(axis=0) - S[alone]) / (weight.sum() - weight[alone])[:, None]
-    n = len(weight)
-    sums, mass = np.zeros((len(alone), S.shape[1])), np.zeros(len(alone))
-    for near in (alone - 1, alone + 1):
-        inside = (near >= 0) & (near < n)
-        sums[inside] += S[near[inside]]
-        mass[inside] += weight[near[inside]]
-    return sums / mass[:, None]
+def _without(alone: np.ndarray, weight: np.ndarray, ordered: bool) -> np.ndarray:
+    """Return the weights of neighbouring bins, or of all other levels, where no row has weight."""
+    bins = np.arange(len(weight))
+    apart = np.abs(bins - alone[:, None])
+    return normalized(((apart == 1) if ordered else (apart > 0)).astype(float), weight)
 
 
-def learn(bins: Bins, totals: Totals, estimator: str, local: float | None) -> Weights:
+def learn(
+    bins: Bins, totals: Totals, estimator: str, local: float | None, grouped: bool
+) -> Weights:
     """Choose how local the weights are, unless that is given, and make their tables."""
     weight = totals.weight[:-1]
     place = scores(weight)
@@ -141,42 +138,36 @@ def learn(bins: Bins, totals: Totals, estimator: str, local: float | None) -> We
             return tilted(table, place, weight)
         return normalized(table, weight)
 
-    if bins.n == 1 or (local is None and totals.indicators.shape[1] == 0):
+    if bins.n == 1 or (local is None and not totals.ones.any()):
         local = candidates[-1]
     if local is None:
         errors = [leave_one_out(table_of(c), totals, bins.ordered) for c in candidates]
         good = np.array(errors) <= min(errors) * (1 + 1e-9)
         local = float(candidates[np.flatnonzero(good)[-1]])  # of equals the one that is not local
-    return _complete(bins, totals, local, table_of(local), *family(place, weight, local))
+    any_row, n = 1 / totals.weight.sum(), bins.n
+    own = 1 / totals.weight[n] if totals.weight[n] > 0 else any_row
+    table = _complete(table_of(local), totals, 0.0, own, any_row)
+    result = Weights(bins, local, 1 / ((table * totals.weight) ** 2 @ totals.square), table)
+    if grouped:
+        factor, distance = family(place, weight, local)
+        result.kernel = _complete(factor, totals, 0.0, 1.0, 1.0)
+        result.distance = _complete(distance, totals, APART, 0.0, 0.0)
+    return result
 
 
 def _complete(
-    bins: Bins,
-    totals: Totals,
-    local: float,
-    table: np.ndarray,
-    factor: np.ndarray,
-    distance: np.ndarray,
-) -> Weights:
-    """Add the bins "missing" and "any other"."""
-    n, weight = bins.n, totals.weight
-
-    def whole(inner: np.ndarray, beside: float, missing: float, other: float) -> np.ndarray:
-        result = np.full((n + 2, n + 1), beside)
-        result[:n, :n] = inner
-        if weight[n] > 0:
-            result[n, n] = missing
-        else:
-            result[n] = other
-        result[n + 1] = other
-        return result
-
-    any_row = 1 / weight.sum()
-    tables = whole(table, 0.0, 1 / weight[n] if weight[n] > 0 else 0.0, any_row)
-    support = 1 / (tables**2 @ totals.square)
-    return Weights(
-        bins, local, tables, whole(factor, 0.0, 1.0, 1.0), whole(distance, APART, 0.0, 0.0), support
-    )
+    inner: np.ndarray, totals: Totals, beside: float, missing: float, other: float
+) -> np.ndarray:
+    """Add the bins "missing" and "any other" to a table."""
+    n = len(inner)
+    result = np.full((n + 2, n + 1), beside)
+    result[:n, :n] = inner
+    if totals.weight[n] > 0:
+        result[n, n] = missing
+    else:
+        result[n] = other
+    result[n + 1] = other
+    return result
 
 
 def joint(

@@ -271,6 +271,15 @@ def _min_max(step: MinMaxScaler, tracks: list[Track], row: Any) -> list[Track]:
     return [t.breaking(e).then(MONOTONE) for t, e in zip(tracks, ends, strict=True)]
 
 
+def _max_abs(step: MaxAbsScaler, tracks: list[Track], row: Any) -> list[Track]:
+    if not getattr(step, "clip", False):  # which scikit-learn 1.9 brought
+        return [track.then(MONOTONE, straight=True) for track in tracks]
+    return [
+        t.breaking((-end, end)).then(MONOTONE)
+        for t, end in zip(tracks, step.max_abs_.tolist(), strict=True)
+    ]
+
+
 def _quantiles(step: QuantileTransformer, tracks: list[Track], row: Any) -> list[Track]:
     places = step.quantiles_.T.tolist()
     return [t.breaking(p).then(NUMBER) for t, p in zip(tracks, places, strict=True)]
@@ -353,7 +362,8 @@ def _table_vectorizer(step: Any, tracks: list[Track], row: Any) -> list[Track]:
 
 # the first entry that fits; what is not here may still be a function of a single column
 RULES: dict[Any, Rule] = {
-    (StandardScaler, MaxAbsScaler, RobustScaler): elementwise(MONOTONE, straight=True),
+    (StandardScaler, RobustScaler): elementwise(MONOTONE, straight=True),
+    MaxAbsScaler: _max_abs,
     MinMaxScaler: _min_max,
     Binarizer: _binary,
     QuantileTransformer: _quantiles,
