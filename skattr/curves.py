@@ -138,7 +138,8 @@ class BinnedTable:
         known = [level for level, _ in grid.cells[k].labels or []]
         rest = labels["level"].to_list()[len(known) :]
         more = grid.levels_taken(k, [v for _, c in self.curves for v in c.bins.told_apart()])
-        more = [(level, code) for level, code in more if level not in known]
+        named = set(known)
+        more = [(level, code) for level, code in more if level not in named]
         levels = frames.as_column([*known, *(level for level, _ in more)])
         codes = np.concatenate([codes[: len(known)], [code for _, code in more],
                                 codes[len(known) :]]).astype(int)  # fmt: skip

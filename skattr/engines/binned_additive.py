@@ -49,10 +49,16 @@ class BinnedAdditive(Engine):
         others = [np.empty((n, k)) for _ in own]
         total = np.zeros(k)
         for block, terms in pieces.in_blocks(background.X, columns):
-            every = terms.sum(axis=1)
-            total += weights.weight[block] @ every
-            for rest, a in zip(others, own, strict=True):
-                rest[block] = every - terms[:, list(a)].sum(axis=1)
+            before, behind = np.cumsum(terms, axis=1), np.cumsum(terms[:, ::-1], axis=1)[:, ::-1]
+            total += weights.weight[block] @ before[:, -1]
+            for rest, a in zip(others, own, strict=True):  # sums, no differences: nothing cancels
+                first, last = a[0], a[-1]
+                inside = [k for k in range(first + 1, last) if k not in a]
+                rest[block] = terms[:, inside].sum(axis=1)
+                if first > 0:
+                    rest[block] += before[:, first - 1]
+                if last + 1 < len(columns):
+                    rest[block] += behind[:, last + 1]
         tables = [
             _by_bin(rest, weights, a[0]) if len(a) == 1 else rest
             for rest, a in zip(others, own, strict=True)

@@ -30,6 +30,9 @@ from skattr.pieces.grid import NEAR
 from skattr.pieces.steps import MISSING, MONOTONE, NUMBER
 
 
+ROOM = 2**23  # numbers that are summed up together
+
+
 @dataclass(eq=False)
 class BinnedCurve:
     """The values of a curve by code and bin."""
@@ -85,10 +88,14 @@ class BinnedRows(Engine):
         pieces = pieces.on(grid)
         single = [len(c) == 1 and not grid.cells[c[0]].open for c in own]
         curved = tuple(c if one else () for c, one in zip(own, single, strict=True))
-        layout = Layout(grid, weights, [c[0] for c in curved if c])
-        sums = _sum_rows(pieces, curved, layout, codes, weights, jobs)
+        tables: list[BinnedCurve | None] = [None] * len(own)
+        for some in _parts(curved, weights, pieces.n_outputs):
+            part = tuple(c if j in some else () for j, c in enumerate(curved))
+            layout = Layout(grid, weights, [curved[j][0] for j in some])
+            sums = _sum_rows(pieces, part, layout, codes, weights, jobs)
+            for j in some:
+                tables[j] = layout.table(curved[j][0], sums, weights, pieces.constant)
         fit = sums.fit @ weights.weight
-        tables = [layout.table(c[0], sums, weights, pieces.constant) if c else None for c in curved]
         rest = not all(single) or any(table is not None and table.partial for table in tables)
         return State(
             tables,
@@ -122,6 +129,21 @@ class BinnedRows(Engine):
         for place, a in enumerate(chosen):
             result[:, place] = _sum_pinned(boxes, state, X, found, own[a], jobs)
         return boxes.constant + result
+
+
+def _parts(own: Own, weights: RowWeights, k: int) -> list[list[int]]:
+    """Return the attributions of one column in parts, so that the sums of each fit in memory."""
+    parts: list[list[int]] = [[]]
+    size = 0
+    for j, columns in enumerate(own):
+        if columns:
+            more = (weights.columns[columns[0]].bins.n + 2) ** 2 * k
+            if size + more > ROOM and parts[-1]:
+                parts.append([])
+                size = 0
+            parts[-1].append(j)
+            size += more
+    return parts
 
 
 def look_up(

@@ -88,6 +88,9 @@ def check_weights(weights: np.ndarray, n: int) -> np.ndarray:
         raise ValueError("sample_weight has values that are missing or infinite")
     if (weights < 0).any():
         raise ValueError("sample_weight has negative values; weights are at least 0")
+    with np.errstate(over="ignore"):
+        if not np.isfinite(weights.sum()):
+            raise ValueError("sample_weight has values whose sum is infinite; divide them")
     if not (weights > 0).any():
         raise ValueError("sample_weight is 0 for every row; some row must count")
     return weights

@@ -140,7 +140,7 @@ class Conditional(Measure):
 
     def _check_parameters(self) -> None:
         known = (*BY_ROWS, *FAMILIES)
-        if self.estimator not in known:
+        if not isinstance(self.estimator, str) or self.estimator not in known:
             raise ValueError(f"Conditional(estimator={self.estimator!r}): it is one of {known}")
         serves = {"bandwidth": ("kernel", "local_linear"), "n_neighbors": ("knn",),
                   "n_components": ("gmm",)}  # fmt: skip
@@ -150,7 +150,8 @@ class Conditional(Measure):
                     f"Conditional({self.estimator!r}) has no {name}: that belongs to {estimators}"
                 )
         width = self.bandwidth
-        if width is not None and not (isinstance(width, Real) and float(width) > 0):
+        number = isinstance(width, Real) and not isinstance(width, bool)
+        if width is not None and not (number and float(width) > 0):
             raise ValueError(f"bandwidth is a positive number, inf or None, not {width!r}")
         least = {"n_neighbors": 1, "n_components": 1, "n_bins": 2}
         for name, lowest in least.items():

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from skattr.measures.gaussian import EDGE, Gaussian, learn_gaussian, patterns, rest
+from skattr.measures.gaussian import EDGE, Gaussian, by_row, learn_gaussian, patterns, rest
 
 BLOCK = 2**20  # numbers at a time
 
@@ -26,6 +26,7 @@ class Copula:
     values: list[np.ndarray]  # for each column, sorted and distinct
     cumulated: list[np.ndarray]  # the weight below each value, and 1
     ends: list[np.ndarray]  # Φ^{-1} of the weight up to each value; the last is ∞
+    _means: dict = field(default_factory=dict, init=False, repr=False)
 
     @property
     def n_uniforms(self) -> int:
@@ -39,11 +40,10 @@ class Copula:
         scores, kind = np.unique(self._standardised(t, own), axis=0, return_inverse=True)
         means = np.empty((len(scores), len(others)))
         for rows, given in patterns(scores):
-            slopes, factor = self.scores.conditional(own, given)
-            shifts = scores[np.ix_(rows, given)] @ slopes.T
-            deviations = np.sqrt((factor**2).sum(axis=1))
-            for o, k in enumerate(others):
-                means[rows, o] = _means(self.values[k], self.ends[k], shifts[:, o], deviations[o])
+            slopes = self.scores.conditional(own, given)[0]
+            shifts = by_row(scores[np.ix_(rows, given)], slopes.T)
+            for o, mean in enumerate(self._mean_functions(own, given)):
+                means[rows, o] = mean(shifts[:, o])
         result = np.empty((len(t), self.n_uniforms))
         result[:, own] = t
         result[:, others] = means[kind.ravel()]
@@ -62,6 +62,29 @@ class Copula:
     def support(self, t: np.ndarray, own: Sequence[int]) -> np.ndarray:
         """Return the rows behind the linear regression of scores on the own ones at t."""
         return self.scores.support(self._normal(t, own), own)
+
+    def _mean_functions(self, own: Sequence[int], given: np.ndarray) -> list[Mean]:
+        """Return the means of the other columns as functions of their shifts; made once."""
+        key = tuple(own), tuple(given.tolist())
+        found = self._means.get(key)
+        if found is None:
+            slopes, factor = self.scores.conditional(own, given)
+            deviations = np.sqrt((factor**2).sum(axis=1))
+            reach = np.abs(slopes) @ np.array([self._largest(own[i]) for i in given])
+            found = [
+                Mean(self.values[k], self.ends[k], float(deviations[o]), float(reach[o]))
+                for o, k in enumerate(rest(self.n_uniforms, own))
+            ]
+            self._means[key] = found
+        return found
+
+    def _largest(self, k: int) -> float:
+        """Return the largest size of a score of column k."""
+        outer = self._standardised(self.values[k][[0, -1], None], [k])
+        return float(np.abs(outer).max())
+
+    def __getstate__(self) -> dict:
+        return {**vars(self), "_means": {}}
 
     def _normal(self, t: np.ndarray, own: Sequence[int]) -> np.ndarray:
         """Return the normal scores of t, beyond the data those of its outermost values."""
@@ -98,36 +121,51 @@ def _score(rank: np.ndarray) -> np.ndarray:
     return ndtri(np.clip(rank, EDGE, 1 - EDGE))
 
 
-def _means(values: np.ndarray, ends: np.ndarray, shifts: np.ndarray, scale: float) -> np.ndarray:
-    """Return the means of v(Φ(Y)), Y ~ N(shift, scale²), for each shift, to rounding.
+@dataclass(eq=False)
+class Mean:
+    """The mean of v(Φ(Y)), Y ~ N(m, scale²), as a function of m, to rounding.
 
-    Σ_v v (Φ((q_v - m)/s) - Φ((q_{v-} - m)/s)), summed by parts, costs O(n) for a shift m. It is
-    smooth in m: on a range of half-length h the terms of its Chebyshev series fall as
-    exp(-(i s / h)² / 2): those up to 9 h / s give it to rounding at any number of shifts.
+    Σ_v v (Φ((q_v - m)/s) - Φ((q_{v-} - m)/s)), summed by parts, costs O(n) for each m. It is smooth
+    in m: for |m| <= h the terms of its Chebyshev series fall as exp(-(i s / h)² / 2), and those up
+    to 9 h / s give it to rounding at any number of places.
     """
-    if scale == 0:
-        return values[np.searchsorted(ends, shifts)]
-    middle, half = (shifts.max() + shifts.min()) / 2, (shifts.max() - shifts.min()) / 2
-    size = int(24 + 9 * half / scale)
-    if half == 0 or len(shifts) < 2 * size:
-        return values[0] + _sums(values, ends, shifts, scale)
-    angles = np.pi * (np.arange(size) + 0.5) / size
-    at_nodes = _sums(values, ends, middle + half * np.cos(angles), scale)
-    terms = np.cos(np.outer(np.arange(size), angles)) @ at_nodes * (2 / size)
-    terms[0] /= 2
-    places = np.arccos(np.clip((shifts - middle) / half, -1.0, 1.0))
-    result = np.empty(len(shifts))
-    for block in _blocks(len(shifts), size):
-        result[block] = values[0] + np.cos(np.outer(places[block], np.arange(size))) @ terms
-    return result
 
+    values: np.ndarray
+    ends: np.ndarray
+    scale: float
+    reach: float  # the largest |m|
+    terms: np.ndarray | None = field(default=None, init=False)
 
-def _sums(values: np.ndarray, ends: np.ndarray, shifts: np.ndarray, scale: float) -> np.ndarray:
-    """Return the means of v(Φ(Y)) - v(0) at each shift, in blocks."""
-    result = np.empty(len(shifts))
-    for block in _blocks(len(shifts), len(values)):
-        result[block] = ndtr((shifts[block, None] - ends[:-1]) / scale) @ np.diff(values)
-    return result
+    def __post_init__(self) -> None:
+        size = 24 + 9 * self.reach / self.scale if self.scale > 0 else np.inf
+        if 2 * size < len(self.values) and self.reach > 0:
+            angles = np.pi * (np.arange(int(size)) + 0.5) / int(size)
+            at_nodes = self._sums(self.reach * np.cos(angles))
+            terms = np.cos(np.outer(np.arange(int(size)), angles)) @ at_nodes * (2 / int(size))
+            terms[0] /= 2
+            self.terms = terms
+
+    def __call__(self, shifts: np.ndarray) -> np.ndarray:
+        """Return the means at some m."""
+        if self.scale == 0:
+            return self.values[np.searchsorted(self.ends, shifts)]
+        if self.terms is None:
+            return self.values[0] + self._sums(shifts)
+        places = np.arccos(np.clip(shifts / self.reach, -1.0, 1.0))
+        result = np.empty(len(shifts))
+        for block in _blocks(len(shifts), len(self.terms)):
+            waves = np.cos(np.outer(places[block], np.arange(len(self.terms))))
+            result[block] = (waves * self.terms).sum(axis=1)
+        return self.values[0] + result
+
+    def _sums(self, shifts: np.ndarray) -> np.ndarray:
+        """Return the means less the smallest value, in blocks."""
+        result = np.empty(len(shifts))
+        steps = np.diff(self.values)
+        for block in _blocks(len(shifts), len(self.values)):
+            upto = ndtr((shifts[block, None] - self.ends[:-1]) / self.scale)
+            result[block] = (upto * steps).sum(axis=1)
+        return result
 
 
 def _blocks(n: int, width: int) -> Iterator[slice]:

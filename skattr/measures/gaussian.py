@@ -42,7 +42,7 @@ class Gaussian:
         result[:, own] = t
         for rows, given in patterns(scores):
             slopes = self.regression(own, given)[0]
-            means = scores[np.ix_(rows, given)] @ slopes.T
+            means = by_row(scores[np.ix_(rows, given)], slopes.T)
             result[np.ix_(rows, others)] += means * self.scale[others]
         return result
 
@@ -64,9 +64,8 @@ class Gaussian:
         result = np.empty(len(t))
         for rows, given in patterns(scores):
             root = self.regression(own, given)[1]
-            result[rows] = self.n_eff / (
-                1 + ((scores[np.ix_(rows, given)] @ root) ** 2).sum(axis=1)
-            )
+            z = by_row(scores[np.ix_(rows, given)], root)
+            result[rows] = self.n_eff / (1 + (z**2).sum(axis=1))
         return result
 
     def standardised(self, t: np.ndarray, own: Sequence[int]) -> np.ndarray:
@@ -145,6 +144,14 @@ def moments(numbers: np.ndarray, shares: np.ndarray) -> tuple[np.ndarray, np.nda
     largest = np.where(constant, 1.0, np.abs(away).max(axis=0))  # so that squares are in range
     away /= largest
     return mean, largest * np.sqrt(shares @ away**2)
+
+
+def by_row(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return a @ b; unlike a matrix product, a row's bits do not depend on how many there are."""
+    result = np.zeros((len(a), b.shape[1]))
+    for i, row in enumerate(b):
+        result += a[:, i, None] * row
+    return result
 
 
 def rest(d: int, own: Sequence[int]) -> np.ndarray:

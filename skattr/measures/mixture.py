@@ -14,7 +14,7 @@ from scipy.special import ndtri
 from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits  # scikit-learn needs it too
 
-from skattr.measures.gaussian import EDGE, FAR, moments, rest
+from skattr.measures.gaussian import EDGE, FAR, by_row, moments, rest
 
 FLOOR = 1e-3  # of a column's variance: no component is narrower
 SETTLED = 1e-4  # gain of mean log-likelihood in a step at which EM ends
@@ -70,7 +70,7 @@ class Mixture:
     def center(self, t: np.ndarray, own: Sequence[int]) -> np.ndarray:
         """Return own values t, (m, n_own), and the conditional means of the rest, (m, d)."""
         first = self.means[0]  # a constant column stays as it is, to the last bit
-        result = first + self.shares(t, own) @ (self.means - first)
+        result = first + by_row(self.shares(t, own), self.means - first)
         result[:, own] = t
         return result
 
@@ -88,7 +88,7 @@ class Mixture:
     def support(self, t: np.ndarray, own: Sequence[int]) -> np.ndarray:
         """Return 1 / (π(t)ᵀ Q π(t)): rows r enter with the weights Σ_c π_c(t) ω_r r_rc / n_c."""
         shares = self.shares(t, own)
-        return 1 / ((shares @ self.overlap) * shares).sum(axis=1)
+        return 1 / (by_row(shares, self.overlap) * shares).sum(axis=1)
 
 
 def _near(weights: np.ndarray, means: np.ndarray, scales: np.ndarray, t: np.ndarray) -> np.ndarray:
@@ -114,8 +114,8 @@ def _far(weights: np.ndarray, means: np.ndarray, scales: np.ndarray, t: np.ndarr
     constant = -0.5 * (means / scales) ** 2 - np.log(scales)
     shares = np.empty((len(t), len(weights)))
     for c in range(len(weights)):
-        logs = (t**2) @ (square - square[c]).T + t @ (line - line[c]).T
-        logs += known @ (constant - constant[c]).T + np.log(weights / weights[c])
+        logs = by_row(t**2, (square - square[c]).T) + by_row(t, (line - line[c]).T)
+        logs += by_row(known, (constant - constant[c]).T) + np.log(weights / weights[c])
         with np.errstate(over="ignore"):
             shares[:, c] = 1 / np.exp(logs).sum(axis=1)
     return shares / shares.sum(axis=1, keepdims=True)

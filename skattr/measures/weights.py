@@ -28,6 +28,7 @@ SHARES = (*np.geomspace(0.01, 0.9, 20).tolist(), 1.0)  # of the rows, for neares
 SMOOTHINGS = (0.0, 0.005, 0.01, 0.02, 0.04, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1.0)
 APART = 1e3  # the distance of levels that differ, and of missing, for groups
 FLAT = 1e-12  # the variance of scores under which no slope is learned
+EQUAL = 1e-10  # errors that differ by less, relative to all there is to predict
 ALONE = 1e-9  # share of the weight under which nothing is left without the row itself
 
 
@@ -62,8 +63,9 @@ def scores(weight: np.ndarray) -> np.ndarray:
 
 def kernel(place: np.ndarray, weight: np.ndarray, bandwidth: float) -> tuple:
     """Return K(u) = 1 - u² and u: rows count less the further away they are."""
-    u = np.abs(place[:, None] - place) / bandwidth
-    return np.maximum(1 - u**2, 0.0), u
+    with np.errstate(over="ignore"):  # of tiny bandwidths
+        u = np.abs(place[:, None] - place) / bandwidth
+        return np.maximum(1 - u**2, 0.0), u
 
 
 def nearest(place: np.ndarray, weight: np.ndarray, share: float) -> tuple:
@@ -106,9 +108,10 @@ def leave_one_out(table: np.ndarray, totals: Totals, ordered: bool) -> float:
         table = table.copy()
         table[alone] = _without(alone, weight, ordered)
         room[alone] = 1.0
-    fitted = table @ totals.products
-    errors = totals.ones - 2 * np.diag(fitted) + weight * (fitted * table).sum(axis=1)
-    return float((errors / room**2).sum())
+    with np.errstate(over="ignore", invalid="ignore"):
+        fitted = table @ totals.products
+        errors = totals.ones - 2 * np.diag(fitted) + weight * (fitted * table).sum(axis=1)
+        return float((errors / room**2).sum())
 
 
 def _without(alone: np.ndarray, weight: np.ndarray, ordered: bool) -> np.ndarray:
@@ -141,8 +144,9 @@ def learn(
     if bins.n == 1 or (local is None and not totals.ones.any()):
         local = candidates[-1]
     if local is None:
-        errors = [leave_one_out(table_of(c), totals, bins.ordered) for c in candidates]
-        good = np.array(errors) <= min(errors) * (1 + 1e-9)
+        errors = np.array([leave_one_out(table_of(c), totals, bins.ordered) for c in candidates])
+        errors[~np.isfinite(errors)] = np.inf  # of weights whose squares are out of range
+        good = errors <= errors.min() + EQUAL * totals.ones.sum()
         local = float(candidates[np.flatnonzero(good)[-1]])  # of equals the one that is not local
     any_row, n = 1 / totals.weight.sum(), bins.n
     own = 1 / totals.weight[n] if totals.weight[n] > 0 else any_row

@@ -160,6 +160,9 @@ class Grid:
 
     def levels_taken(self, k: int, levels: list) -> list:
         """Return the levels that the model takes in column k, known or not, with their codes."""
+        with suppress(ValueError), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of unknown categories
+            return list(zip(levels, self.encode_values(k, frames.as_column(levels)), strict=True))
         found = [(level, self._code_if_taken(k, level)) for level in levels]
         return [(level, code) for level, code in found if code is not None]
 
