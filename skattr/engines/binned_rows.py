@@ -29,7 +29,6 @@ from skattr.pieces import Boxes, Grid
 from skattr.pieces.grid import NEAR
 from skattr.pieces.steps import MISSING, MONOTONE, NUMBER
 
-
 ROOM = 2**23  # numbers that are summed up together
 
 
