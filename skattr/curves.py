@@ -158,6 +158,10 @@ class BinnedTable:
         ends = np.union1d(ends, cuts[(cuts > ends[0]) & (cuts < ends[-1])])
         frame = pd.DataFrame({"lower": ends[:-1], "upper": ends[1:], "closed": "right"})
         values = self.evaluate(between(ends), None)
+        if -np.inf in cuts:  # a value of the background, with rows of its own behind it
+            first = pd.DataFrame({"lower": [-np.inf], "upper": [-np.inf], "closed": ["both"]})
+            frame = pd.concat([first, frame], ignore_index=True)
+            values = np.concatenate([self.evaluate(np.array([-np.inf]), None), values])
         missing = grid.missing_code(k)
         if missing is not None:
             frame.loc[len(frame)] = [np.nan, np.nan, "missing"]

@@ -116,17 +116,23 @@ def make_bins(background: Background, k: int, n_bins: int) -> tuple[Bins, np.nda
         else:
             bins = Bins(name, len(distinct), points=distinct)
         return bins, bins.of(values)
-    levels = frames.distinct_levels(values)
+    # in an order that does not depend on that of the rows
+    levels = sorted(frames.distinct_levels(values), key=lambda v: (type(v).__name__, str(v)))
     _refuse_nothing(name, levels)
     bins = Bins(name, len(levels), levels=levels, numbers=np.arange(len(levels)))
     rows = bins.of(values)
     if len(levels) <= n_bins:
         return bins, rows
-    heavy = np.argsort(-np.bincount(rows, weights, len(levels))[: len(levels)], kind="stable")
+    heavy = heaviest(np.bincount(rows, weights, len(levels))[: len(levels)])
     numbers = np.full(len(levels), n_bins - 1)
     numbers[heavy[: n_bins - 1]] = np.arange(n_bins - 1)
     bins = Bins(name, n_bins, levels=levels, numbers=numbers)
     return bins, bins.of(values)
+
+
+def heaviest(mass: np.ndarray) -> np.ndarray:
+    """Return the places of masses, the largest first; those equal but for rounding in order."""
+    return np.argsort(-np.round(mass / mass.sum(), 9), kind="stable")
 
 
 def _refuse_nothing(name: Any, distinct: Any) -> None:
@@ -146,7 +152,7 @@ def _cut(
         order = np.lexsort((weights, numbers))[: np.count_nonzero(~np.isnan(numbers))]
         mass = np.cumsum(weights[order])
         evenly = np.linspace(score(0.0), score(1.0), n_bins + 1)[1:-1]
-        shares = rank_of(evenly) * mass[-1] * (1 - 1e-12)  # rounding is no row
+        shares = rank_of(evenly) * mass[-1] * (1 - 1e-9)  # rounding is no row
         edges = np.unique(numbers[order][np.searchsorted(mass, shares, side="left")])
         edges = edges[edges < distinct[-1]]
     return Bins(name, len(edges) + 1, edges=edges)

@@ -162,10 +162,9 @@ class Conditional(Measure):
                 raise ValueError(f"{name} is an integer of at least {lowest}, not {value!r}")
 
     def _learn_rows(self, background: Background, own: tuple) -> None:
-        local = self.bandwidth
-        if self.n_neighbors is not None:
-            local = min(1.0, self.n_neighbors / len(background))
-        self.rows_ = learn_rows(background, own, self.estimator, local, self.n_bins)
+        self.rows_ = learn_rows(
+            background, own, self.estimator, self.bandwidth, self.n_bins, self.n_neighbors
+        )
         columns = self.rows_.columns
         ordered = np.array([column.bins.ordered for column in columns])
         learned = np.array([column.local for column in columns])

@@ -10,7 +10,7 @@ import numpy as np
 from skattr import frames
 from skattr.kernels import histograms
 from skattr.measures.background import Background
-from skattr.measures.bins import Bins, make_bins
+from skattr.measures.bins import Bins, heaviest, make_bins
 from skattr.measures.weights import Totals, Weights, joint, learn
 
 INDICATORS = 10  # parts that each other column is cut into, to score how local weights should be
@@ -56,9 +56,17 @@ class RowWeights:
 
 
 def learn_rows(
-    background: Background, own: tuple, estimator: str, local: float | None, n_bins: int
+    background: Background,
+    own: tuple,
+    estimator: str,
+    local: float | None,
+    n_bins: int,
+    n_neighbors: int | None,
 ) -> RowWeights:
-    """Learn the weights of rows given each column, scored on the columns outside its group."""
+    """Learn the weights of rows given each column, scored on the columns outside its group.
+
+    `n_neighbors` says how local they are as a number of the rows where the column is present.
+    """
     d = len(background.names)
     made = [make_bins(background, k, n_bins) for k in range(d)]
     rows = np.stack([found for _, found in made]).astype(np.int32)
@@ -69,6 +77,8 @@ def learn_rows(
     for columns_of_one in own:
         others = [k for k in range(d) if k not in columns_of_one]
         for k in columns_of_one:
+            if n_neighbors is not None:
+                local = min(1.0, n_neighbors / np.count_nonzero(rows[k] < made[k][0].n))
             columns.append((k, _learn_column(
                 made[k][0], rows[k], weight, codes[:, others],
                 [parts[i][1] for i in others], estimator, local, len(columns_of_one) > 1,
@@ -112,9 +122,10 @@ def _parts(bins: Bins, rows: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray
     mass = np.bincount(rows, weight, bins.n + 1)[: bins.n]
     if bins.ordered:
         before = np.cumsum(mass) - mass / 2
-        part = np.minimum((before / mass.sum() * INDICATORS).astype(int), INDICATORS - 1)
+        # a rank that is a tenth but for rounding is that tenth
+        part = (before / mass.sum() * INDICATORS + 1e-9).astype(int)
     else:
         part = np.full(bins.n, INDICATORS - 1)
-        heavy = np.argsort(-mass, kind="stable")[:INDICATORS]
+        heavy = heaviest(mass)[:INDICATORS]
         part[heavy] = np.arange(len(heavy))
     return np.append(part, INDICATORS).astype(np.uint8)[rows], bins.ordered

@@ -46,7 +46,8 @@ def between(ends: np.ndarray) -> np.ndarray:
     """Return a point of each of the intervals between ends, which are closed on the right."""
     inside = ends[1:].copy()
     if np.isinf(inside[-1]):
-        inside[-1] = 0.0 if np.isinf(ends[-2]) else np.nextafter(ends[-2], np.inf)
+        with np.errstate(over="ignore"):  # behind the largest number is inf itself
+            inside[-1] = 0.0 if np.isinf(ends[-2]) else np.nextafter(ends[-2], np.inf)
     return inside
 
 
