@@ -49,6 +49,7 @@ class Case:
     X: object
     levels: set = field(default_factory=set)  # columns that the model declares categorical
     finite: bool = True  # no ±inf in the background
+    draw: Callable | None = None  # (rng, n) -> more rows of the same kind
 
     @property
     def n_columns(self):
@@ -221,7 +222,11 @@ def finish(rng, model, f, values, kind, extra=(), infinite=False):
     background, explained = contained(background, kind), contained(explained, kind)
     finite = not any(np.isinf(c).any() for c in columns(background) if c.dtype == np.float64)
     levels = {int(k) for k in declared_levels(model)}
-    return Case(model, partial(f, model), background, explained, levels, finite)
+
+    def draw(rng, n):
+        return contained(hard_rows(rng, model, values, n, [*extra, *wild], kind), kind)
+
+    return Case(model, partial(f, model), background, explained, levels, finite, draw)
 
 
 # -- builders ------------------------------------------------------------------------------------
@@ -308,9 +313,14 @@ def hist_categories(rng, kind="pandas", classes=0, wrap=None):
     model = model if wrap is None else wrap(model)
     model = model.fit(contained(values, kind), y)
     case = finish(rng, model, f, values, kind)
-    extra = [None, RARE]
-    for part in ("background", "X"):
-        setattr(case, part, with_rare_levels(rng, getattr(case, part), extra))
+    return spoiled(case, rng, lambda rng, X: with_rare_levels(rng, X, [None, RARE]))
+
+
+def spoiled(case, rng, spoil):
+    """A case whose rows are changed, also those drawn later."""
+    case.background, case.X = spoil(rng, case.background), spoil(rng, case.X)
+    draw = case.draw
+    case.draw = lambda rng, n: spoil(rng, draw(rng, n))
     return case
 
 
@@ -340,10 +350,11 @@ def hist_strings(rng):
     model = HistGradientBoostingRegressor(**hist_settings(rng), categorical_features=["column 1"])
     model.fit(frame, y)
     case = finish(rng, model, predict, values, "pandas", [])
-    for part in ("background", "X"):
-        X = with_rare_levels(rng, getattr(case, part), [None, RARE])
-        setattr(case, part, X.astype({"column 1": "str"}))
-    return case
+    return spoiled(
+        case,
+        rng,
+        lambda rng, X: with_rare_levels(rng, X, [None, RARE]).astype({"column 1": "str"}),
+    )
 
 
 def hist_codes(rng, classes=0, wrap=None):
@@ -362,14 +373,17 @@ def hist_codes(rng, classes=0, wrap=None):
         model, f = HistGradientBoostingRegressor(**settings), predict
     model = model if wrap is None else wrap(model)
     model.fit(contained(values, kind), y)
-    case = finish(rng, model, f, values, kind)
-    for X in (case.background, case.X):  # codes: seen, unseen and missing
-        X[0, 1] = np.nan_to_num(X[0, 1])
-        for r in range(1, len(X)):
-            if rng.random() < 0.6:
-                X[r, 1] = rng.choice([0, 3, 5, 9, np.nan])
-        X[np.isin(X[:, 2], [0, 1, 2, 9], invert=True), 2] = 1
-    return case
+    return spoiled(finish(rng, model, f, values, kind), rng, with_rare_codes)
+
+
+def with_rare_codes(rng, X):
+    """Codes of an array: seen, unseen and missing."""
+    X[0, 1] = np.nan_to_num(X[0, 1])
+    for r in range(1, len(X)):
+        if rng.random() < 0.6:
+            X[r, 1] = rng.choice([0, 3, 5, 9, np.nan])
+    X[np.isin(X[:, 2], [0, 1, 2, 9], invert=True), 2] = 1
+    return X
 
 
 def hist_missing_or_not(rng):
@@ -397,10 +411,7 @@ def frame_with_booleans(rng):
     frame = contained(values, "pandas").astype({"column 1": bool})
     model = RandomForestClassifier(**forest_settings(rng)).fit(frame, as_classes(y, 3))
     case = finish(rng, model, proba, values, "pandas")
-    for part in ("background", "X"):
-        X = getattr(case, part)
-        setattr(case, part, X.assign(**{"column 1": X["column 1"] > 0.5}))
-    return case
+    return spoiled(case, rng, lambda rng, X: X.assign(**{"column 1": X["column 1"] > 0.5}))
 
 
 def subspace(kind, base, f, rng, classes=0):

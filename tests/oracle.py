@@ -4,7 +4,8 @@
 
 Nothing here knows cells, boxes, curves or engines: f is a callable on raw rows, and only its own
 answers count. A measure is described by a list of terms ``(coefficient, name, parameters)``;
-`described` makes it from a skattr measure by class name and ``get_params``, and reads nothing else.
+`described` makes it from a skattr measure by class name and ``get_params``, and reads nothing else
+but, of a fitted `Conditional`, how local it is: one learned number a column.
 
 Laws with a density (`Uniform`) become finite sums because a tree model is constant between the
 places where it can jump: `breaks` reads these from the fitted scikit-learn model, and each piece
@@ -14,6 +15,7 @@ gets one atom.
 import re
 from dataclasses import dataclass
 from itertools import pairwise
+from math import fsum
 
 import numpy as np
 import pandas as pd
@@ -23,6 +25,7 @@ REFERENCE = {
     "product_marginal": ("expectation", {"version": "product"}),
     "uniform": ("expectation", {"version": "uniform"}),
     "dirac": ("expectation", {"version": "joint"}),
+    "conditional": ("expectation", {"version": "joint"}),
 }  # expectations and baselines are their own reference
 
 
@@ -222,6 +225,9 @@ def described(measure):
     if name == "expectation":
         (version,) = parameters.values()
         parameters = {"version": version}
+    if name == "conditional":
+        local = np.where(np.isnan(measure.bandwidth_), measure.smoothing_, measure.bandwidth_)
+        parameters = {**parameters, "local": local}
     return [(1.0, name, parameters)]
 
 
@@ -251,6 +257,7 @@ class Oracle:
         self.X = rows(self.X, np.flatnonzero(weight > 0))
         self.weight = weight[weight > 0] / weight.sum()
         self.largest = 0.0  # max |f| over everything that was evaluated
+        self._given = {}
 
     def values(self, terms, X, own):
         """phi, (rows of X, attributions, k); `own` has a tuple of columns for each attribution."""
@@ -319,9 +326,39 @@ class Oracle:
             background = columns(self.X)
             values = [take(pins[k], np.zeros(n)) if k in pins else background[k] for k in range(d)]
             return table(self.X, values), self.weight
+        if name == "conditional":
+            points, _ = self.atoms("partial_dependence", {}, X, i, own)
+            return points, self.given(parameters, X, own)[i]
         law = {"product": self.marginal, "product_marginal": self.marginal, "uniform": self.uniform}
         laws = [(pins[k], np.ones(1)) if k in pins else law[name](k) for k in range(d)]
         return self.product(laws)
+
+    def plain(self, X, k):
+        """Column k as Python's own values, None where missing; whether they have an order."""
+        values = columns(X)[k]
+        ordered = k not in self.levels and (numeric(values) or is_date(values))
+        return plain_values(values), ordered
+
+    def given(self, parameters, X, own):
+        """The weights of all background rows given the own values of each row of X, (m, n)."""
+        key = repr(sorted(parameters.items())), id(X), own
+        if key not in self._given:
+            members = [self.column(parameters, k) for k in own]
+            asked = zip(*(self.plain(X, k)[0] for k in own), strict=True)
+            found = np.array([weights_given(members, t, self.weight) for t in asked])
+            self._given[key] = X, found  # X is kept, so that its id stays its own
+        return self._given[key][1]
+
+    def column(self, parameters, k):
+        """One column of the background with what a conditional measure says of it."""
+        values, ordered = self.plain(self.X, k)
+        kind, n_bins = parameters["estimator"], parameters["n_bins"]
+        bins = Bins(values, self.weight, ordered, n_bins)
+        return Member(bins, kind, parameters["local"][k])
+
+    def support(self, parameters, X, own):
+        """The effective number of rows behind each row of X, 1 / Σ π²."""
+        return np.array([1 / fsum(w * w for w in row) for row in self.given(parameters, X, own)])
 
     def product(self, laws):
         """All combinations of one atom a column."""
@@ -359,3 +396,229 @@ class Oracle:
                 atoms.append(max(left + (right - left) / 2, np.nextafter(left, right)))
                 lengths.append((right - left) / (high - low))
         return np.array(atoms), np.array(lengths)
+
+
+# -- conditional measures by rows ----------------------------------------------------------------
+
+FEW = 10  # distinct numbers up to which a column of numbers is one of levels
+FAR = 1e3  # distance of levels that differ, and of a row that is missing
+WIDTHS = [*np.geomspace(0.01, 2.0, 20), np.inf]
+SHARES = [*np.geomspace(0.01, 0.9, 20), 1.0]
+LAMBDAS = [0.0, 0.005, 0.01, 0.02, 0.04, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1.0]
+PARTS = 10  # of each other column, for leaving one row out
+
+
+def is_date(values):
+    """Whether a column holds dates or durations."""
+    if is_polars(values):
+        return values.dtype.is_temporal()
+    kind = values.dtype
+    return isinstance(kind, pd.DatetimeTZDtype) or getattr(kind, "kind", "") in ("m", "M")
+
+
+def plain_values(values):
+    """A column as Python's own values, None where missing; dates as numbers."""
+    gone = missing(values)
+    if is_date(values):
+        if is_polars(values):
+            values = values.to_numpy()
+        elif isinstance(values.dtype, pd.DatetimeTZDtype):
+            values = values.tz_convert(None)
+        return [None if g else int(v) for v, g in zip(as_integers(values), gone, strict=True)]
+    return [None if g else v for v, g in zip(values, gone, strict=True)]
+
+
+def as_integers(dates):
+    """Dates in microseconds."""
+    array = np.asarray(dates)
+    return array.astype(f"{array.dtype.kind}8[us]").astype(np.int64)
+
+
+class Bins:
+    """The bins of one column, and the mass of its rows in each.
+
+    A column of more than ten numbers is cut at data values, bins are (lower, upper]. Any other has
+    a bin for each level; levels beyond `n_bins`, the rarest, share one.
+    """
+
+    def __init__(self, values, weight, ordered, n_bins):
+        present = [(v, w) for v, w in zip(values, weight, strict=True) if v is not None]
+        mass = {}
+        for v, w in present:
+            mass.setdefault(v, []).append(w)
+        mass = {v: fsum(ws) for v, ws in mass.items()}
+        if ordered:
+            mass = dict(sorted(mass.items()))
+        self.ordered = ordered and len(mass) > FEW
+        if self.ordered:
+            self.edges = self.cut(mass, n_bins)
+            self.n = len(self.edges) + 1
+        else:
+            self.n = min(len(mass), n_bins)
+            self.levels = dict(zip(mass, range(len(mass)), strict=True))
+            if len(mass) > n_bins:
+                often = sorted(mass, key=lambda v: -mass[v])[: n_bins - 1]
+                self.levels = {v: often.index(v) if v in often else n_bins - 1 for v in mass}
+        self.rows = [self.of(v) for v in values]
+        self.mass = [
+            fsum(w for b, w in zip(self.rows, weight, strict=True) if b == s) for s in range(self.n)
+        ]
+        self.total = fsum(self.mass)
+        self.ranks = [(fsum(self.mass[:s]) + self.mass[s] / 2) / self.total for s in range(self.n)]
+        self.any_missing = None in values
+
+    def cut(self, mass, n_bins):
+        """All values but the last, or those at which the mass up to them passes i / n_bins."""
+        distinct = list(mass)
+        if len(distinct) <= n_bins:
+            return distinct[:-1]
+        total = fsum(mass.values())
+        upto = [fsum(list(mass.values())[: i + 1]) for i in range(len(distinct))]
+        found = set()
+        for i in range(1, n_bins):
+            goal = i * total / n_bins * (1 - 1e-12)
+            found.add(next(v for v, m in zip(distinct, upto, strict=True) if m >= goal))
+        return sorted(found - {distinct[-1]})
+
+    def of(self, value):
+        """The bin of a value, or "missing" or "unseen"."""
+        if value is None:
+            return "missing"
+        if not self.ordered:
+            return self.levels.get(value, "unseen")
+        return sum(edge < value for edge in self.edges)
+
+
+class Member:
+    """A column's kernel: how much a row counts given a value, and how far it is."""
+
+    def __init__(self, bins, kind, local):
+        self.bins, self.kind, self.local = bins, kind, local
+        self._radius = {}
+
+    def given(self, value):
+        """K and distance of each row, and its rank minus that of the value (0 for levels)."""
+        bins, at = self.bins, self.bins.of(value)
+        n = len(bins.rows)
+        if at == "unseen" or (at == "missing" and not bins.any_missing):
+            return [1.0] * n, [0.0] * n, [0.0] * n
+        if at == "missing":
+            gone = [row == "missing" for row in bins.rows]
+            return [float(g) for g in gone], [0.0 if g else FAR for g in gone], [0.0] * n
+        found = [self.pair(at, row) if row != "missing" else (0.0, FAR, 0.0) for row in bins.rows]
+        return tuple(map(list, zip(*found, strict=True)))
+
+    def pair(self, at, row):
+        """The same for the bins of one value and one row."""
+        if not self.bins.ordered:
+            return (1.0, 0.0, 0.0) if at == row else (self.local, FAR, 0.0)
+        gap = self.bins.ranks[row] - self.bins.ranks[at]
+        if self.kind == "knn":
+            if at not in self._radius:
+                self._radius[at] = self.radius(at)
+            radius = self._radius[at]
+            near = abs(gap) <= radius * (1 + 1e-9)
+            return float(near), abs(gap) / max(radius, 1e-300), gap
+        u = abs(gap) / self.local
+        return max(1 - u * u, 0.0), u, gap
+
+    def radius(self, at):
+        """How far the bins reach that have the share of the mass together."""
+        bins = self.bins
+        gaps = [abs(rank - bins.ranks[at]) for rank in bins.ranks]
+        goal = self.local * bins.total * (1 - 1e-12)
+        for radius in sorted(gaps):
+            near = [m for m, gap in zip(bins.mass, gaps, strict=True) if gap <= radius]
+            if fsum(near) >= goal:
+                return radius
+        return max(gaps)
+
+
+def weights_given(members, values, weight):
+    """π: the weights of all rows, which sum to 1, given the values of one or several columns."""
+    parts = [member.given(value) for member, value in zip(members, values, strict=True)]
+    if len(members) == 1:
+        ((kernel, _, gap),) = parts
+        (member,) = members
+        weights = [w * k for w, k in zip(weight, kernel, strict=True)]
+        sloped = member.kind == "local_linear" and member.bins.ordered and member.local < np.inf
+        if sloped and member.bins.of(values[0]) != "missing":
+            weights = line_weights(weights, gap)
+        return normalised(weights)
+    weights = list(weight)
+    for kernel, _, _ in parts:
+        weights = [w * k for w, k in zip(weights, kernel, strict=True)]
+    if not any(weights):
+        far = [fsum(row) for row in zip(*(distance for _, distance, _ in parts), strict=True)]
+        nearest = min(far) * (1 + 1e-9)
+        weights = [w if f <= nearest else 0.0 for w, f in zip(weight, far, strict=True)]
+    return normalised(weights)
+
+
+def normalised(weights):
+    """Weights that sum to 1."""
+    return np.array(weights) / fsum(weights)
+
+
+def line_weights(weights, gaps):
+    """The weights with which the rows enter the value at gap 0 of a line fitted to them."""
+    mass, first, second = (
+        fsum(w * g**p for w, g in zip(weights, gaps, strict=True)) for p in range(3)
+    )
+    if second / mass - (first / mass) ** 2 <= 1e-12:
+        return weights
+    return [w * (second - first * g) for w, g in zip(weights, gaps, strict=True)]
+
+
+def indicators(bins):
+    """0 / 1 numbers of each row that say where in a column it lies."""
+    if bins.ordered:
+        part = [min(int(rank * PARTS), PARTS - 1) for rank in bins.ranks]
+    else:
+        heavy = sorted(range(bins.n), key=lambda b: -bins.mass[b])[:PARTS]
+        part = [heavy.index(b) if b in heavy else PARTS - 1 for b in range(bins.n)]
+    rows = [None if b == "missing" else part[b] for b in bins.rows]
+    gone = [float(p is None) for p in rows]
+    if bins.ordered:
+        return [[float(p is not None and p <= c) for p in rows] for c in range(PARTS - 1)] + [gone]
+    return [[float(p == c) for p in rows] for c in range(PARTS)] + [gone]
+
+
+def leave_one_out(bins, kind, others):
+    """The squared error of each candidate, rows of weight 1 really left out one after the other.
+
+    Bins, ranks and the windows of "knn" stay those of all rows. Where no row is left with weight
+    (or, of a line, none that it could be drawn through), the neighbouring bins say what they have,
+    of levels all the others.
+    """
+    candidates = LAMBDAS if not bins.ordered else SHARES if kind == "knn" else WIDTHS
+    present = [r for r, b in enumerate(bins.rows) if b != "missing"]
+    ys = [y for column in others for y in indicators(column)]
+    ys = np.array([y for y in ys if any(y[r] for r in present)]).T  # (rows, indicators)
+    scores = []
+    for local in candidates:
+        member = Member(bins, kind, local)
+        total = 0.0
+        for r in present:
+            weights = left_weights(member, r)
+            total += fsum((weights @ ys - ys[r]) ** 2)
+        scores.append(total)
+    return candidates, np.array(scores)
+
+
+def left_weights(member, r):
+    """The weights of all other rows given the bin of row r, which sum to 1."""
+    bins, at = member.bins, member.bins.rows[r]
+    pairs = [member.pair(at, b) if b != "missing" else (0.0, FAR, 0.0) for b in bins.rows]
+    weights = [0.0 if s == r else k for s, (k, _, _) in enumerate(pairs)]
+    gaps = [gap for _, _, gap in pairs]
+    if bins.ordered and member.kind == "local_linear" and member.local < np.inf:
+        within = {b for b, w in zip(bins.rows, weights, strict=True) if w > 0}
+        if len(within) == 1 and at not in within:
+            weights = [0.0] * len(weights)
+        elif any(weights):
+            weights = line_weights(weights, gaps)
+    if not any(weights):
+        near = {at - 1, at + 1} if bins.ordered else set(range(bins.n)) - {at}
+        weights = [float(b in near) for b in bins.rows]
+    return normalised(weights)

@@ -288,9 +288,17 @@ class RawOracle(Oracle):
     """The definition, with columns of objects handed to f as they are."""
 
     def __post_init__(self):
+        self.objects = objects_of(self.X) if isinstance(self.X, pd.DataFrame) else []
         self.f = on_numbered(self.f, self.X)
         self.X = numbered(self.X)
         super().__post_init__()
+
+    def plain(self, X, k):
+        """Column k as Python's own values, None where missing; whether they have an order."""
+        if k not in self.objects:
+            return super().plain(X, k)
+        values = [POOL[int(v)] for v in X.iloc[:, k]]
+        return [None if pd.isna(v) else v for v in values], False
 
     def values(self, terms, X, own):
         """phi, (rows of X, attributions, k)."""
@@ -932,7 +940,11 @@ def make_case(preparation, model, container="pandas", seed=0):
     reads = second.reads if first.step is None else "black box"
     edges = edges_of(rng, on_numbered(f, train), numbered(train), names) if reads == "boxes" else {}
     sizes = (N_BACKGROUND if seed % 4 < 3 else 1, N_EXPLAINED)
-    rows = [contained(hard_rows(rng, first.text, edges, n), container, rng) for n in sizes]
+
+    def draw_rows(rng, n):
+        return contained(hard_rows(rng, first.text, edges, n), container, rng)
+
+    rows = [draw_rows(rng, n) for n in sizes]
     return PipelineCase(
         estimator,
         f,
@@ -945,4 +957,5 @@ def make_case(preparation, model, container="pandas", seed=0):
         step=first.step,
         train=train,
         y=y,
+        draw=draw_rows,
     )
