@@ -573,7 +573,7 @@ def line_weights(weights, gaps):
 def indicators(bins):
     """0 / 1 numbers of each row that say where in a column it lies."""
     if bins.ordered:
-        part = [min(int(rank * PARTS), PARTS - 1) for rank in bins.ranks]
+        part = [min(int(rank * PARTS + 1e-9), PARTS - 1) for rank in bins.ranks]
     else:
         heavy = sorted(range(bins.n), key=lambda b: -bins.mass[b])[:PARTS]
         part = [heavy.index(b) if b in heavy else PARTS - 1 for b in range(bins.n)]
