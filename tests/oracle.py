@@ -16,6 +16,7 @@ import re
 from dataclasses import dataclass
 from itertools import pairwise
 from math import fsum
+from statistics import NormalDist
 
 import numpy as np
 import pandas as pd
@@ -402,7 +403,8 @@ class Oracle:
 
 FEW = 10  # distinct numbers up to which a column of numbers is one of levels
 FAR = 1e3  # distance of levels that differ, and of a row that is missing
-WIDTHS = [*np.geomspace(0.01, 2.0, 20), np.inf]
+TEMPER = 0.02  # ranks run from here to 1 minus it before they become normal scores
+WIDTHS = [*np.geomspace(0.04, 6.0, 24), np.inf]
 SHARES = [*np.geomspace(0.01, 0.9, 20), 1.0]
 LAMBDAS = [0.0, 0.005, 0.01, 0.02, 0.04, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1.0]
 PARTS = 10  # of each other column, for leaving one row out
@@ -434,11 +436,22 @@ def as_integers(dates):
     return array.astype(f"{array.dtype.kind}8[us]").astype(np.int64)
 
 
+def score(rank):
+    """The normal score of a rank between 0 and 1."""
+    return NormalDist().inv_cdf(TEMPER + (1 - 2 * TEMPER) * rank)
+
+
+def rank_of(score):
+    """The rank that has a score."""
+    return (NormalDist().cdf(score) - TEMPER) / (1 - 2 * TEMPER)
+
+
 class Bins:
     """The bins of one column, and the mass of its rows in each.
 
-    A column of more than ten numbers is cut at data values, bins are (lower, upper]. Any other has
-    a bin for each level; levels beyond `n_bins`, the rarest, share one.
+    A column of more than ten numbers is cut at data values, bins are (lower, upper]; its places are
+    the normal scores of their mid-ranks. Any other has a bin for each level; levels beyond
+    `n_bins`, the rarest, share one.
     """
 
     def __init__(self, values, weight, ordered, n_bins):
@@ -465,10 +478,11 @@ class Bins:
         ]
         self.total = fsum(self.mass)
         self.ranks = [(fsum(self.mass[:s]) + self.mass[s] / 2) / self.total for s in range(self.n)]
+        self.places = [score(rank) for rank in self.ranks]
         self.any_missing = None in values
 
     def cut(self, mass, n_bins):
-        """All values but the last, or those at which the mass up to them passes i / n_bins."""
+        """All values but the last, or those at which the score of the mass passes a step."""
         distinct = list(mass)
         if len(distinct) <= n_bins:
             return distinct[:-1]
@@ -476,7 +490,7 @@ class Bins:
         upto = [fsum(list(mass.values())[: i + 1]) for i in range(len(distinct))]
         found = set()
         for i in range(1, n_bins):
-            goal = i * total / n_bins * (1 - 1e-12)
+            goal = rank_of(score(0) + i / n_bins * (score(1) - score(0))) * total * (1 - 1e-12)
             found.add(next(v for v, m in zip(distinct, upto, strict=True) if m >= goal))
         return sorted(found - {distinct[-1]})
 
@@ -497,7 +511,7 @@ class Member:
         self._radius = {}
 
     def given(self, value):
-        """K and distance of each row, and its rank minus that of the value (0 for levels)."""
+        """K and distance of each row, and its place minus that of the value (0 for levels)."""
         bins, at = self.bins, self.bins.of(value)
         n = len(bins.rows)
         if at == "unseen" or (at == "missing" and not bins.any_missing):
@@ -512,7 +526,7 @@ class Member:
         """The same for the bins of one value and one row."""
         if not self.bins.ordered:
             return (1.0, 0.0, 0.0) if at == row else (self.local, FAR, 0.0)
-        gap = self.bins.ranks[row] - self.bins.ranks[at]
+        gap = self.bins.places[row] - self.bins.places[at]
         if self.kind == "knn":
             if at not in self._radius:
                 self._radius[at] = self.radius(at)
@@ -525,7 +539,7 @@ class Member:
     def radius(self, at):
         """How far the bins reach that have the share of the mass together."""
         bins = self.bins
-        gaps = [abs(rank - bins.ranks[at]) for rank in bins.ranks]
+        gaps = [abs(place - bins.places[at]) for place in bins.places]
         goal = self.local * bins.total * (1 - 1e-12)
         for radius in sorted(gaps):
             near = [m for m, gap in zip(bins.mass, gaps, strict=True) if gap <= radius]
