@@ -470,7 +470,7 @@ class Bins:
             self.n = min(len(mass), n_bins)
             self.levels = dict(zip(mass, range(len(mass)), strict=True))
             if len(mass) > n_bins:
-                often = sorted(mass, key=lambda v: -mass[v])[: n_bins - 1]
+                often = sorted(mass, key=lambda v: -round(mass[v], 12))[: n_bins - 1]
                 self.levels = {v: often.index(v) if v in often else n_bins - 1 for v in mass}
         self.rows = [self.of(v) for v in values]
         self.mass = [
@@ -589,7 +589,7 @@ def indicators(bins):
     if bins.ordered:
         part = [min(int(rank * PARTS + 1e-9), PARTS - 1) for rank in bins.ranks]
     else:
-        heavy = sorted(range(bins.n), key=lambda b: -bins.mass[b])[:PARTS]
+        heavy = sorted(range(bins.n), key=lambda b: -round(bins.mass[b], 12))[:PARTS]
         part = [heavy.index(b) if b in heavy else PARTS - 1 for b in range(bins.n)]
     rows = [None if b == "missing" else part[b] for b in bins.rows]
     gone = [float(p is None) for p in rows]

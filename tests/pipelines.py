@@ -300,6 +300,10 @@ class RawOracle(Oracle):
         values = [POOL[int(v)] for v in X.iloc[:, k]]
         return [None if pd.isna(v) else v for v in values], False
 
+    def support(self, parameters, X, own):
+        """The effective number of rows behind each row of X."""
+        return super().support(parameters, numbered(X), own)
+
     def values(self, terms, X, own):
         """phi, (rows of X, attributions, k)."""
         return super().values(terms, numbered(X), own)

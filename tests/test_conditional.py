@@ -1,4 +1,4 @@
-"""Conditional measures: the library equals the definition in `oracle.py`, and what follows of it."""
+"""Conditional measures: the library equals the definition in `oracle.py`."""
 
 import pickle
 import warnings
@@ -12,7 +12,7 @@ import test_sums
 import threadpoolctl
 from cases import CASES, make_case
 from numpy.testing import assert_allclose, assert_array_equal
-from oracle import Oracle, described, leave_one_out
+from oracle import Oracle, columns, described, float32_edge, leave_one_out
 from pipelines import PREPARATIONS, RawOracle
 from pipelines import make_case as make_pipeline_case
 from scipy.stats import norm
@@ -101,7 +101,7 @@ def drawn(case, seed, n=None):
     n = n or int(rng.choice([5, 12, 30]))
     while True:
         Z, weight = case.draw(rng, n), some_weights(rng, n)
-        if has_values(Z, np.ones(n) if weight is None else weight > 0):
+        if has_values(Z, np.ones(n, bool) if weight is None else weight > 0):
             return Z, weight, case.draw(rng, int(rng.choice([1, 10])))
 
 
@@ -291,7 +291,7 @@ def test_at_bin_edges_thresholds_and_beyond(kind, n_bins):
     Z[::6, 0] = np.nan
     Z[1, 1], Z[2, 1] = np.inf, -np.inf
     settings = {"max_iter": 4, "max_leaf_nodes": 6, "min_samples_leaf": 2, "random_state": 0}
-    model = HistGradientBoostingRegressor(**settings).fit(Z, np.nan_to_num(answer(Z), posinf=9))
+    model = HistGradientBoostingRegressor(**settings).fit(Z, Z[:, 2] + (Z[:, 1] > 0))
     cuts = [node["num_threshold"] for (p,) in model._predictors for node in p.nodes]
     t = np.r_[beside(np.r_[Z.ravel(), cuts]), np.inf, -np.inf, np.nan, 1e300, -0.0, 0.0]
     X = np.stack([t, t[::-1], np.roll(t, 3)], axis=1)
@@ -331,9 +331,8 @@ def mixed_frame(seed=0, n=40):
     """Numbers, a date, a boolean, codes, levels; some missing."""
     rng = np.random.default_rng(seed)
     z = rng.normal(size=n)
-    words = np.array(["p", "q", "r", "s"], object)[
-        np.digitize(z + rng.normal(size=n) / 2, [-1, 0, 1])
-    ]
+    level = np.digitize(z + rng.normal(size=n) / 2, [-1, 0, 1])
+    words = np.array(["p", "q", "r", "s"], object)[level]
     words[rng.random(n) < 0.1] = None
     number = np.where(rng.random(n) < 0.1, np.nan, z + rng.normal(size=n) / 2)
     days = np.datetime64("2024-01-01", "us") + (z * 1e9).astype("timedelta64[us]")
@@ -345,7 +344,8 @@ def mixed_frame(seed=0, n=40):
 
 def mixed_answer(X):
     """A function of a frame, pandas or polars."""
-    X = X.to_pandas() if isinstance(X, pl.DataFrame) else X
+    if isinstance(X, pl.DataFrame):
+        X = pd.DataFrame({c: X[c].to_numpy() for c in X.columns})
     day = (X["day"] - pd.Timestamp("2024-01-01")) / pd.Timedelta("1D")
     word = X["word"].map({"p": 1.0, "q": -1.0, "r": 2.0}).astype(float).fillna(0.5)
     flag = X["flag"].astype(float)
@@ -362,7 +362,7 @@ def test_mixed_frames(kind, container, n_bins):
     X.loc[0, ["word", "code", "number"]] = ["s", 17, 1e9]  # a level and a code never seen
     X.loc[1, ["word", "number"]] = [None, np.nan]
     if container == "polars":
-        Z, X = pl.from_pandas(Z), pl.from_pandas(X)
+        Z, X = (pl.DataFrame({c: part[c].to_list() for c in part}) for part in (Z, X))
     weight = np.random.default_rng(0).random(30)
     oracle = oracle_of(mixed_answer, Z, weight)
     measure = Conditional(kind, n_bins=n_bins)
@@ -427,7 +427,7 @@ def chosen_best(X, measure):
     return True
 
 
-@pytest.mark.parametrize("seed", [s for s in range(40) if s not in ()])
+@pytest.mark.parametrize("seed", range(40))
 def test_leave_one_out(seed):
     assert chosen_best(*learning_data(seed))
 
@@ -453,10 +453,6 @@ def test_integer_weights_are_repeated_rows():
         repeated = MeasureExplainer(f, measure).fit(np.repeat(Z, times, axis=0))
         assert_array_equal(weighted.measure_.bandwidth_, repeated.measure_.bandwidth_)
         assert_allclose(weighted.explain(Z).values, repeated.explain(Z).values, atol=1e-12)
-
-
-def mid_ranks_at_tenths():
-    return correlated(4, 45)[:, :2] + np.random.default_rng(4).normal(size=(45, 2)) / 1e3
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -642,18 +638,18 @@ def agrees_with_frame(explainer, X, k, name, values):
         again = np.asarray(curve(held)).reshape(len(held), -1)
         assert_array_equal(frame[outputs].to_numpy(float), again)
         return curve.kind
-    from oracle import columns
-
     held = [read_frame(curve.kind, frame, v) for v in columns(X)[k]]
     read = np.array([row[outputs] for row in held], float)
     assert_array_equal(read, got, err_msg=f"{name}\n{frame}")
     if curve.kind == "steps":
         inside = frame[frame["closed"] == "right"]
         ends = inside["upper"].to_numpy(float)
-        above = np.nextafter(inside["lower"].to_numpy(float), np.inf)
+        lower = inside["lower"].to_numpy(float)
+        above = np.nextafter(np.where(np.isfinite(lower), lower, -1e40), np.inf)
         for at in (ends, above):
-            again = np.asarray(curve(at)).reshape(len(at), -1)
-            assert_array_equal(inside[outputs].to_numpy(float), again)
+            taken = np.abs(at) < 1e30  # a float32 model takes no more
+            again = np.asarray(curve(at[taken])).reshape(taken.sum(), -1)
+            assert_array_equal(inside[outputs].to_numpy(float)[taken], again)
     return curve.kind
 
 
@@ -725,7 +721,7 @@ def test_algebra(forest, name):
     X = np.r_[Z[:9], Z[:3] + 0.01, [[9, -9, 0]]]
     linear = make_pipeline(StandardScaler(), Ridge()).fit(Z, answer(Z))
     for one in (model, linear, model.predict):
-        f = one if one is model.predict else one.predict
+        f = getattr(one, "predict", one)
         oracle = oracle_of(lambda X, f=f: f(X)[:, None], Z)
         same(one, MEASURES[name](), oracle, X)
         groups = {"g": ["x0", "x2"]}
@@ -799,7 +795,8 @@ def test_bits(engine, groups, monkeypatch):
     again = pickle.loads(pickle.dumps(explainer))
     assert_array_equal(again.explain(X).values, found.values)
     assert_array_equal(again.explain(X).support, found.support)
-    workers = clone(explainer).set_params(n_jobs=2).fit(Z)
+    settings = {**explainer.get_params(deep=False), "n_jobs": 2}
+    workers = MeasureExplainer(**settings).fit(Z)
     assert_array_equal(workers.explain(X).values, found.values)
     monkeypatch.setattr("skattr.explainer.BLOCK", 1)
     many = pd.concat([X] * 12)
@@ -828,6 +825,7 @@ def test_parameters(forest):
     assert not hasattr(explainer.measure, "bandwidth_")  # what was given is never fitted
     again = clone(explainer)
     assert again.measure.bandwidth == 0.25 and not hasattr(again, "measure_")
+    again.set_params(estimator=model)
     assert_array_equal(again.fit(Z).explain(Z).values, explainer.explain(Z).values)
     assert repr(Conditional("knn", n_neighbors=3)) == "Conditional(estimator='knn', n_neighbors=3)"
     named = MeasureExplainer(model, "conditional").fit(Z)
@@ -876,7 +874,7 @@ def test_gmm_on_trees_in_closed_form():
             for c, share in enumerate(shares(law, x[j], j)):
                 for low, high, value in boxes:
                     mass = np.diff(norm.cdf([low, high], law.means[c], law.scales[c]), axis=0)[0]
-                    mass[j] = low[j] < np.float32(x[j]) <= high[j]
+                    mass[j] = low[j] < x[j] <= high[j]
                     total += share * value * mass.prod()
             assert found.values[i, j] == pytest.approx(total, abs=1e-9)
     assert explainer.curve(0).kind == "function"
@@ -890,7 +888,7 @@ def leaf_boxes(tree, node=0, low=None, high=None):
     if tree.children_left[node] < 0:
         yield low, high, float(tree.value[node, 0, 0])
         return
-    k, cut = tree.feature[node], tree.threshold[node]
+    k, cut = tree.feature[node], float32_edge(tree.threshold[node])
     upto, above = high.copy(), low.copy()
     upto[k], above[k] = min(high[k], cut), max(low[k], cut)
     yield from leaf_boxes(tree, tree.children_left[node], low, upto)
@@ -1078,12 +1076,12 @@ def test_families_take_numbers_only(family):
     refused(MeasureExplainer(model, Conditional(family)), codes, "'b'", "Conditional('kernel')")
 
 
-def test_an_infinite_own_value(forest):
-    model, Z = forest
+def test_an_infinite_own_value():
+    Z = correlated(10, 50)
     at = np.array([[np.inf, 0.0, 1.0]])
     f = lambda X: np.clip(X, -9, 9).sum(axis=1)  # noqa: E731
     settings = {"tol": 0.05, "random_state": 0}
-    with pytest.raises(ValueError, match="infinite value.*'kernel'"):
+    with pytest.raises(ValueError, match=r"infinite value.*'kernel'"):
         MeasureExplainer(f, Conditional("gaussian"), **settings).fit(Z).explain(at)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
