@@ -450,8 +450,8 @@ class Bins:
     """The bins of one column, and the mass of its rows in each.
 
     A column of more than ten numbers is cut at data values, bins are (lower, upper]; its places are
-    the normal scores of their mid-ranks. Any other has a bin for each level; levels beyond
-    `n_bins`, the rarest, share one.
+    the normal scores of their mid-ranks. Any other has a bin for each number or level; levels
+    beyond `n_bins`, the rarest, share one.
     """
 
     def __init__(self, values, weight, ordered, n_bins):
@@ -467,6 +467,7 @@ class Bins:
             self.edges = self.cut(mass, n_bins)
             self.n = len(self.edges) + 1
         else:
+            n_bins = len(mass) if ordered else n_bins  # few numbers never share a bin
             self.n = min(len(mass), n_bins)
             self.levels = dict(zip(mass, range(len(mass)), strict=True))
             if len(mass) > n_bins:
