@@ -55,7 +55,8 @@ class Curve:
     def to_frame(self) -> pd.DataFrame:
         """Return the curve as a table.
 
-        Steps have the columns `lower, upper, closed, value`, one row for lower < x <= upper; levels
+        Steps have the columns `lower, upper, closed, value`, one row for lower < x <= upper (the
+        first one holds -inf too, unless a row "both" says that it has a value of its own); levels
         `level, value`; a function `x, value` at the background's distinct values. Several outputs
         have one column `value_<output>` each. Missing is a row of its own.
         """

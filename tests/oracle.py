@@ -460,8 +460,9 @@ class Bins:
         for v, w in present:
             mass.setdefault(v, []).append(w)
         mass = {v: fsum(ws) for v, ws in mass.items()}
-        if ordered:
-            mass = dict(sorted(mass.items()))
+        # levels in an order that does not depend on that of the rows
+        names = {v: v if ordered else (type(v).__name__, str(v)) for v in mass}
+        mass = {v: mass[v] for v in sorted(mass, key=names.get)}
         self.ordered = ordered and len(mass) > FEW
         if self.ordered:
             self.edges = self.cut(mass, n_bins)
@@ -471,7 +472,8 @@ class Bins:
             self.n = min(len(mass), n_bins)
             self.levels = dict(zip(mass, range(len(mass)), strict=True))
             if len(mass) > n_bins:
-                often = sorted(mass, key=lambda v: -round(mass[v], 12))[: n_bins - 1]
+                total = fsum(mass.values())
+                often = sorted(mass, key=lambda v: -round(mass[v] / total, 9))[: n_bins - 1]
                 self.levels = {v: often.index(v) if v in often else n_bins - 1 for v in mass}
         self.rows = [self.of(v) for v in values]
         self.mass = [
@@ -491,7 +493,7 @@ class Bins:
         upto = [fsum(list(mass.values())[: i + 1]) for i in range(len(distinct))]
         found = set()
         for i in range(1, n_bins):
-            goal = rank_of(score(0) + i / n_bins * (score(1) - score(0))) * total * (1 - 1e-12)
+            goal = rank_of(score(0) + i / n_bins * (score(1) - score(0))) * total * (1 - 1e-9)
             found.add(next(v for v, m in zip(distinct, upto, strict=True) if m >= goal))
         return sorted(found - {distinct[-1]})
 

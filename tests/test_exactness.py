@@ -357,14 +357,16 @@ def test_curve_frames(name, seed, kind):
 def read_frame(kind, frame, value):
     """The row of a curve's frame that holds a value, found by reading its cells."""
     holding = []
+    alone = kind == "steps" and bool((frame["closed"] == "both").any())  # -inf has its own row
     for _, row in frame.iterrows():
         if kind == "levels":
             found = row["level"] == ("missing" if pd.isna(value) else value)
         elif row["closed"] == "missing":
             found = pd.isna(value)
         else:
-            assert row["closed"] == "right"
-            unbounded = row["lower"] == -np.inf  # holds -inf too
+            assert row["closed"] == ("both" if row["upper"] == -np.inf else "right")
+            own = row["upper"] == -np.inf or not alone
+            unbounded = row["lower"] == -np.inf and own  # holds -inf too
             found = (row["lower"] < value or unbounded) and value <= row["upper"]
         if found:
             holding.append(row)
