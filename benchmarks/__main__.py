@@ -8,6 +8,7 @@ import sys
 BENCHMARKS = {
     "trees": ("benchmarks.trees", "forests and boosting against predict and peers"),
     "pipelines": ("benchmarks.pipelines", "raw columns behind preprocessing; boosting libraries"),
+    "conditional": ("benchmarks.conditional", "conditional measures: error, speed, faithfulness"),
 }
 THREADS = ("OMP", "OPENBLAS", "MKL", "NUMBA")
 

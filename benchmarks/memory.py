@@ -41,17 +41,16 @@ def reset_peak():
 
 
 def stored(path):
-    """Return the model and the background that `show_memory` put there."""
+    """Return what the parent process put there: a model and its background, or rows."""
     with open(path, "rb") as file:
         return pickle.load(file)
 
 
-def explainer_of(model):
+def explainer_of(model, measure="partial_dependence"):
     """Return the explainer that is measured, not fitted yet."""
     from skattr import MeasureExplainer
-    from skattr.measures import PartialDependence
 
-    return MeasureExplainer(model, measure=PartialDependence())
+    return MeasureExplainer(model, measure=measure)
 
 
 def explain_task(path, rows, container):
@@ -77,13 +76,25 @@ def explain_task(path, rows, container):
     return {**found, "seconds": seconds}
 
 
-def fit_task(path):
+def fit_task(path, measure="partial_dependence"):
     """Peak of the process during `fit`, and its size before."""
     model, X = stored(path)
-    explainer_of(model).fit(X[:10])  # loads the compiled kernels
+    explainer_of(model, measure).fit(X[:10])  # loads the compiled kernels
     reset_peak()
     before = resident("VmRSS")
-    explainer_of(model).fit(X)
+    explainer_of(model, measure).fit(X)
+    return {"before": before, "peak": resident("VmHWM")}
+
+
+def learn_task(path):
+    """Peak of the process while a conditional measure is learned, and its size before."""
+    from skattr.measures import Conditional
+
+    X = stored(path)
+    Conditional().fit(X[:10])
+    reset_peak()
+    before = resident("VmRSS")
+    Conditional().fit(X)
     return {"before": before, "peak": resident("VmHWM")}
 
 
@@ -128,7 +139,7 @@ def compile_task():
 
 TASKS = {
     task.__name__.removesuffix("_task"): task
-    for task in (explain_task, fit_task, import_task, compile_task)
+    for task in (explain_task, fit_task, learn_task, import_task, compile_task)
 }
 
 

@@ -1,5 +1,7 @@
 """skattr: feature attributions as integrals of the model against a measure of your choice."""
 
+import importlib
+
 from skattr._version import __version__
 from skattr.curves import Curve
 from skattr.explainer import MeasureExplainer
@@ -8,10 +10,13 @@ from skattr.explanation import Explanation
 __all__ = ["Curve", "Explanation", "MeasureExplainer", "__version__", "write_report"]
 
 
-_LATER = ("axioms", "distributed", "metrics", "optimize", "plot")
+_LAZY = ("metrics",)  # modules that are imported when they are first asked for
+_LATER = ("axioms", "distributed", "optimize", "plot")
 
 
 def __getattr__(name: str) -> object:
+    if name in _LAZY:
+        return importlib.import_module(f"skattr.{name}")
     if name in _LATER:  # an ImportError, because `from … import` would swallow another one's words
         raise ImportError(f"skattr.{name} is not built yet")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

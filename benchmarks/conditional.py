@@ -1,0 +1,191 @@
+"""``python -m benchmarks conditional``: how well E[f(X) | X_j = t] is learned, and how fast.
+
+By default: 10⁴ · MSE / Var f on four laws of six columns (`benchmarks.laws`, where the truth is
+simulated), for each option of `Conditional`, for partial dependence, and for the kernel estimator
+of shapr. The MSE is the mean over columns and over fresh values of each; ± is the standard error
+over replicates, which differ in the background. ``--speed`` and ``--faithfulness`` print those
+tables instead. A number in parentheses is the floor that must hold.
+"""
+
+import argparse
+import sys
+
+import numpy as np
+
+from benchmarks.conditional_speed import show_speed
+from benchmarks.laws import D, LAWS, codes_of, train, truth
+from benchmarks.timing import Table, at_least, at_most, summarize
+from benchmarks.xai_bench import show_faithfulness
+
+OPTIONS = ("kernel", "local_linear", "knn", "gaussian", "copula", "gmm")
+DEFAULT = "kernel"
+SIZES = (200, 1000, 5000)
+FLOORS_AT = 1000  # rows
+SHAPR = {"sigma": 0.1, "eta": 0.95, "most": 1000}  # its default settings
+TOL = 3e-3  # of values by quasi-random points: their error adds 0.1 to the numbers of the table
+
+
+def measure_values(model, measure, X, rows):
+    """Return our values of rows, (n, 6), with a measure learned on X."""
+    from skattr import MeasureExplainer
+
+    explainer = MeasureExplainer(model, measure=measure, tol=TOL, random_state=0).fit(X)
+    return explainer.explain(rows, predictions=False).values
+
+
+def shapr_values(model, X, rows):
+    """Return the values of rows by shapr's `empirical` approach, conditioning on one column.
+
+    Rows z_r of the background have weights exp(−D² / 2σ²), where D² = (t − z_rj)² / S_jj is the
+    Mahalanobis distance for the covariance S of the background, over the number of conditioning
+    columns squared, which is 1, and σ = 0.1. Weights are normalised, the smallest that
+    together make no more than 1 − η = 5 % are dropped, at most 1000 rows are kept, and f is
+    averaged over them with column j set to t. shapr refuses factors, so its users must encode
+    categories: here they are numbered, and a match is then nearly all that counts.
+    """
+    numbers, at = codes_of(X), codes_of(rows)
+    out = np.empty((len(at), D))
+    for j in range(D):
+        values, first, back = np.unique(at[:, j], return_index=True, return_inverse=True)
+        distance = (values[:, None] - numbers[:, j]) ** 2 / numbers[:, j].var(ddof=1)
+        distance -= distance.min(axis=1, keepdims=True)  # so that some weight is 1
+        weights = np.exp(-0.5 * distance / SHAPR["sigma"] ** 2)
+        means = [
+            shapr_mean(model, X, j, rows, i, each) for i, each in zip(first, weights, strict=True)
+        ]
+        out[:, j] = np.array(means)[back]
+    return out
+
+
+def shapr_mean(model, X, j, rows, i, weights):
+    """Return the weighted mean of f over the rows that shapr keeps, column j as in row i."""
+    weights = weights / weights.sum()
+    order = np.argsort(weights, kind="stable")
+    kept = order[np.cumsum(weights[order]) > 1 - SHAPR["eta"]][-SHAPR["most"] :]
+    if isinstance(X, np.ndarray):
+        points = X[kept]
+        points[:, j] = rows[i, j]
+    else:
+        name = X.columns[j]
+        same = rows[name].iloc[np.full(len(kept), i)].array
+        points = X.iloc[kept].assign(**{name: same})
+    return np.average(model.predict(points), weights=weights[kept])
+
+
+def methods():
+    """Return {row of the table: function (model, background, rows) -> values}."""
+    from skattr.measures import Conditional, PartialDependence
+
+    def learned(measure):
+        return lambda model, X, rows: measure_values(model, measure, X, rows)
+
+    found = {option: learned(Conditional(option)) for option in OPTIONS}
+    found["partial dependence"] = learned(PartialDependence())
+    found["shapr-style kernel"] = shapr_values
+    return found
+
+
+def errors_of_law(name, options):
+    """Return {(method, n): 10⁴ MSE / Var f of each replicate}, and {method: why it refused}."""
+    law = LAWS[name]()
+    model = train(law)
+    rng = np.random.default_rng(1)
+    spread = model.predict(law.draw(200_000, rng)).var()
+    rows = law.draw(options.values, rng)
+    exact, noise = truth(law, model, rows, options.points)
+    print(f"{name}: simulation error of the truth {1e4 * noise / spread:.2g}", file=sys.stderr)
+    if 1e4 * noise / spread > 1:
+        raise RuntimeError(f"{name}: the truth is too rough, ask for more points than now")
+    errors, refusals = {}, {}
+    for n in options.n:
+        for replicate in range(options.replicates):
+            X = law.draw(n, np.random.default_rng((2, n, replicate)))
+            for method, values in methods().items():
+                if method in refusals:
+                    continue
+                try:
+                    wrong = values(model, X, rows) - exact
+                except ValueError as refusal:
+                    refusals[method] = str(refusal)
+                    continue
+                errors.setdefault((method, n), []).append(1e4 * np.mean(wrong**2) / spread)
+    return errors, refusals
+
+
+def cell(errors):
+    """Write a mean and its standard error over replicates."""
+    if not errors:
+        return "–"
+    mean = np.mean(errors)
+    if len(errors) == 1:
+        return f"{mean:.0f}"
+    return f"{mean:.0f} ± {np.std(errors, ddof=1) / np.sqrt(len(errors)):.1f}"
+
+
+def show_quality(options):
+    """Print one table for each number of rows, and the floors; return the checks."""
+    laws = [name for name in LAWS if name in options.law]
+    found = {name: errors_of_law(name, options) for name in laws}
+    for n in options.n:
+        table = Table(f"10⁴ MSE / Var f, n = {n}", laws)
+        for method in methods():
+            table.add(method, [cell(found[name][0].get((method, n))) for name in laws])
+        table.show()
+    for name, (_, refusals) in found.items():
+        for method, reason in refusals.items():
+            print(f"– {method} on {name}: {reason}")
+    print()
+    if FLOORS_AT not in options.n:
+        print(f"(floors are those of n = {FLOORS_AT}, which was not run)")
+        return []
+    return show_floors(laws, {name: errors for name, (errors, _) in found.items()})
+
+
+def show_floors(laws, errors):
+    """Print how the default stands to partial dependence, to shapr and to the best option."""
+
+    def mean(name, method):
+        return np.mean(errors[name].get((method, FLOORS_AT), np.nan))
+
+    table = Table(f"the default, {DEFAULT}, n = {FLOORS_AT}", laws)
+    ours = np.array([mean(name, DEFAULT) for name in laws])
+    dependence = np.array([mean(name, "partial dependence") for name in laws])
+    shapr = np.array([mean(name, "shapr-style kernel") for name in laws])
+    best = np.array([np.nanmin([mean(name, option) for option in OPTIONS]) for name in laws])
+    table.add("partial dependence ÷ default", list(dependence / ours), at_least(*[4.0] * len(laws)))
+    table.add("shapr-style ÷ default", list(shapr / ours))
+    bounds = [None if name == "Gaussian" else at_most(3.0)[0] for name in laws]
+    table.add("default ÷ best option", list(ours / best), bounds)
+    checks = table.show()
+    if len(laws) < len(LAWS):
+        return checks
+    count = Table("the default", ["laws"])
+    count.add("beats the shapr-style kernel on", [int((shapr > ours).sum())], at_least(3))
+    return checks + count.show()
+
+
+def parse(arguments):
+    """Return the options."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks conditional", description=__doc__)
+    parser.add_argument("--speed", action="store_true", help="time and memory instead")
+    parser.add_argument("--faithfulness", action="store_true", help="faithfulness instead")
+    parser.add_argument("--quick", action="store_true", help="fewer values, sizes and replicates")
+    parser.add_argument("--n", nargs="+", type=int, help=f"rows, default {SIZES}")
+    parser.add_argument("--replicates", type=int, help="backgrounds of each size, default 5")
+    parser.add_argument("--law", nargs="+", choices=LAWS, default=list(LAWS))
+    options = parser.parse_args(arguments)
+    options.n = options.n or ([FLOORS_AT] if options.quick else list(SIZES))
+    options.replicates = options.replicates or (2 if options.quick else 5)
+    options.values, options.points = (50, 512) if options.quick else (200, 2048)
+    return options
+
+
+def main(arguments):
+    """Print what was asked for, and say which floors hold."""
+    options = parse(arguments)
+    if options.speed:
+        summarize(show_speed(options))
+    elif options.faithfulness:
+        summarize(show_faithfulness(options))
+    else:
+        summarize(show_quality(options))
