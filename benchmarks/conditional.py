@@ -13,7 +13,7 @@ import sys
 import numpy as np
 
 from benchmarks.conditional_speed import show_speed
-from benchmarks.laws import D, LAWS, codes_of, train, truth
+from benchmarks.laws import LAWS, D, codes_of, train, truth
 from benchmarks.timing import Table, at_least, at_most, summarize
 from benchmarks.xai_bench import show_faithfulness
 
@@ -131,14 +131,22 @@ def show_quality(options):
         for method in methods():
             table.add(method, [cell(found[name][0].get((method, n))) for name in laws])
         table.show()
-    for name, (_, refusals) in found.items():
-        for method, reason in refusals.items():
-            print(f"– {method} on {name}: {reason}")
-    print()
+    show_refusals({name: refusals for name, (_, refusals) in found.items()})
     if FLOORS_AT not in options.n:
         print(f"(floors are those of n = {FLOORS_AT}, which was not run)")
         return []
     return show_floors(laws, {name: errors for name, (errors, _) in found.items()})
+
+
+def show_refusals(refusals):
+    """Print why there is a dash, each reason once: its first line."""
+    where = {}
+    for name, reasons in refusals.items():
+        for method, reason in reasons.items():
+            where.setdefault((name, reason.splitlines()[0]), []).append(method)
+    for (name, reason), refused in where.items():
+        print(f"– {', '.join(refused)} on {name}: {reason}")
+    print()
 
 
 def show_floors(laws, errors):
@@ -176,7 +184,7 @@ def parse(arguments):
     options = parser.parse_args(arguments)
     options.n = options.n or ([FLOORS_AT] if options.quick else list(SIZES))
     options.replicates = options.replicates or (2 if options.quick else 5)
-    options.values, options.points = (50, 512) if options.quick else (200, 2048)
+    options.values, options.points = (50, 512) if options.quick else (200, 1024)
     return options
 
 

@@ -12,6 +12,7 @@ from scipy.stats import norm, qmc
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 D = 6
+N_LEVELS = {3: 3, 4: 5, 5: 8}  # column of `Mixed` -> how many
 TRAIN = 20_000  # rows the model is trained on
 NODES = 201  # of each latent variable, from -5 to 5; steps are far finer than any column's noise
 
@@ -197,7 +198,6 @@ class Mixed(Latent):
     """
 
     names = ("size", "speed", "count", "kind", "place", "shade")
-    n_levels = {3: 3, 4: 5, 5: 8}
     trials = 5
 
     def _moments(self, k, a, b):
@@ -209,7 +209,7 @@ class Mixed(Latent):
             share, m = expit(1.5 * b)[:, None], np.arange(self.trials + 1)
             choose = np.array([1, 5, 10, 10, 5, 1])
             return choose * share**m * (1 - share) ** (self.trials - m)
-        angles = 2 * np.pi * np.arange(self.n_levels[k]) / self.n_levels[k]
+        angles = 2 * np.pi * np.arange(N_LEVELS[k]) / N_LEVELS[k]
         score = np.exp(2 * np.outer(a, np.cos(angles)) + 2 * np.outer(b, np.sin(angles)))
         return score / score.sum(axis=1, keepdims=True)
 
@@ -230,12 +230,12 @@ class Mixed(Latent):
 
     def levels(self, k):
         """Return the levels of a category."""
-        return [f"{self.names[k]} {code}" for code in range(self.n_levels[k])]
+        return [f"{self.names[k]} {code}" for code in range(N_LEVELS[k])]
 
     def _table(self, columns):
         table = {}
         for k, (name, column) in enumerate(zip(self.names, columns, strict=True)):
-            if k in self.n_levels:
+            if k in N_LEVELS:
                 codes = np.asarray(column, np.int8)
                 column = pd.Categorical.from_codes(codes, categories=self.levels(k))
             table[name] = np.asarray(column, float) if k < 3 else column

@@ -1,4 +1,4 @@
-"""Faithfulness of attributions on correlated data: ``python -m benchmarks conditional --faithfulness``.
+"""Faithfulness on correlated data: ``python -m benchmarks conditional --faithfulness``.
 
 Six standard normal columns with pairwise correlation .9, gradient boosting on them. The changes of
 the expected prediction come from the true law, not from what any method has learned: E[f | X_j] by

@@ -47,6 +47,21 @@ def true_expectation(model, column, value):
     return np.average(model.predict(X), weights=share)
 
 
+def draw_people(ax, X, height):
+    """Draw people, and the weights that each measure puts to a height."""
+    near = X["weight"][(X["height"] - height).abs() < 2]
+    ax.plot(X["height"], X["weight"], ".", color="0.65", markersize=3)
+    for name, weights, width, words in (
+        ("PartialDependence", X["weight"], 2, "all weights"),
+        ("Conditional", near, 5, f"weights at {height} cm"),
+    ):
+        ax.vlines(height, weights.min(), weights.max(), color=COLOURS[name], linewidth=width)
+        ax.text(height - 2, weights.max(), f"{name}:\n{words}", color=COLOURS[name], ha="right",
+                va="top", fontsize=9)  # fmt: skip
+    ax.set(title=f"who has a height of {height} cm?", xlabel="height, cm", ylabel="weight, kg")
+    ax.set_xlim(118, None)
+
+
 def draw_curve(ax, explainer, model, column, values):
     """Draw both curves of a column and the truth; return them as a table."""
     table = {name: each.curve(column)(values) for name, each in explainer.items()}
@@ -70,15 +85,7 @@ def main(path):
     }
 
     fig, (left, middle, right) = plt.subplots(1, 3, figsize=(12, 3.8), constrained_layout=True)
-    some = X[:600]
-    left.plot(some["height"], some["weight"], ".", color="0.6", markersize=3, label="people")
-    left.vlines(157, some["weight"].min(), some["weight"].max(), color=COLOURS["PartialDependence"],
-                linewidth=2, label="whom PartialDependence asks about")  # fmt: skip
-    near = some["weight"][(some["height"] - 157).abs() < 2]
-    left.vlines(157, near.min(), near.max(), color=COLOURS["Conditional"],
-                linewidth=5, label="whom Conditional asks about")  # fmt: skip
-    left.set(title="a height of 157 cm", xlabel="height, cm", ylabel="weight, kg")
-    left.legend(frameon=False, fontsize=8, loc="upper left")
+    draw_people(left, X[:600], 157)
     for ax, column, unit in ((middle, "height", "cm"), (right, "weight", "kg")):
         values = np.linspace(*RANGES[column], 161)
         table = draw_curve(ax, explainer, model, column, values)

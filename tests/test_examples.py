@@ -1,5 +1,6 @@
 """What a new user runs: the examples as they are, and the command."""
 
+import re
 import runpy
 import sys
 from pathlib import Path
@@ -29,6 +30,16 @@ def test_picture(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["picture.py", str(path)])
     runpy.run_path(str(EXAMPLES / "picture.py"), run_name="__main__")
     assert path.read_bytes().startswith(b"\x89PNG")
+
+
+def test_correlated_features(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("matplotlib", reason="the picture needs matplotlib")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["correlated_features.py"])
+    runpy.run_path(str(EXAMPLES / "correlated_features.py"), run_name="__main__")
+    assert (tmp_path / "correlated_features.png").read_bytes().startswith(b"\x89PNG")
+    found = re.findall(r"PartialDependence ([\d.]+)  Conditional ([\d.]+)", capsys.readouterr().out)
+    assert len(found) == 2 and all(float(far) > 5 * float(near) for far, near in found)
 
 
 def test_demo(capsys):
