@@ -190,11 +190,11 @@ def parse(arguments):
     parser.add_argument("--faithfulness", action="store_true", help="faithfulness instead")
     parser.add_argument("--quick", action="store_true", help="fewer values, sizes and replicates")
     parser.add_argument("--n", nargs="+", type=int, help=f"rows, default {SIZES}")
-    parser.add_argument("--replicates", type=int, help="backgrounds of each size, default 5")
+    parser.add_argument("--replicates", type=int, help="backgrounds of each size, default 4")
     parser.add_argument("--law", nargs="+", choices=LAWS, default=list(LAWS))
     options = parser.parse_args(arguments)
     options.n = options.n or ([FLOORS_AT] if options.quick else list(SIZES))
-    options.replicates = options.replicates or (2 if options.quick else 5)
+    options.replicates = options.replicates or (2 if options.quick else 4)
     options.values, options.points = (40, 512) if options.quick else (100, 1024)
     return options
 
