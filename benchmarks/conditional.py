@@ -23,7 +23,7 @@ SIZES = (200, 1000, 5000)
 FLOORS_AT = 1000  # rows
 SHAPR = {"sigma": 0.1, "eta": 0.95, "most": 1000}  # its default settings
 BY_POINTS = ("gaussian", "copula")  # quasi-random, where the model is not affine
-TOL = 1e-2  # of those: adds less than 1 to the numbers of the table
+TOL = 2e-2  # of those: adds 0.2 to 2 to the numbers of the table
 
 
 def measure_values(model, measure, X, rows):
