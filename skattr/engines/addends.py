@@ -13,13 +13,18 @@ import numpy as np
 from skattr.engines.additive import AdditiveTerms
 from skattr.engines.base import Engine, Jobs, Own
 from skattr.engines.binned_additive import BinnedAdditive
+from skattr.engines.binned_products import BinnedProducts
 from skattr.engines.binned_rows import BinnedRows, look_up
 from skattr.engines.box_products import BoxProducts
 from skattr.engines.one_violation import OneViolation
+from skattr.engines.products import ProductTerms
 from skattr.measures.base import Measure
 from skattr.pieces import Boxes, Pieces, Sum
 
-ENGINES = (OneViolation(), BinnedRows(), BoxProducts(), AdditiveTerms(), BinnedAdditive())
+ENGINES = (
+    OneViolation(), BinnedRows(), BoxProducts(), AdditiveTerms(), BinnedAdditive(), ProductTerms(),
+    BinnedProducts(),
+)  # fmt: skip
 
 
 @dataclass(eq=False)

@@ -9,6 +9,9 @@
 | additive          | Additive | rows, factors       | exact; groups                              |
 | binned_additive   | Additive | bins                | exact; groups row by row                   |
 | affine            | Additive | centers             | exact, if all terms are affine; groups     |
+| products          | Products | rows, factors       | exact; groups                              |
+| binned_products   | Products | bins                | exact; groups row by row                   |
+| mixed_products    | Products | mixture             | exact, if all columns are affine; groups   |
 | addends           | Sum      | those of its parts  | exact; groups                              |
 | finite_sum        | any      | rows, bins          | exact, one model call for a distinct value |
 | evaluation        | any      | atoms               | exact, one evaluation an atom              |
@@ -24,12 +27,15 @@ from skattr.engines.additive import AdditiveTerms
 from skattr.engines.affine import AffineMeans
 from skattr.engines.base import Engine
 from skattr.engines.binned_additive import BinnedAdditive
+from skattr.engines.binned_products import BinnedProducts
 from skattr.engines.binned_rows import BinnedRows
 from skattr.engines.box_mixture import BoxMixture
 from skattr.engines.box_products import BoxProducts
 from skattr.engines.evaluation import Evaluation
 from skattr.engines.finite_sum import FiniteSum
+from skattr.engines.mixed_products import MixedProducts
 from skattr.engines.one_violation import OneViolation
+from skattr.engines.products import ProductTerms
 from skattr.engines.quasi_monte_carlo import QuasiMonteCarlo
 from skattr.measures.base import Measure
 from skattr.pieces import Pieces
@@ -42,6 +48,9 @@ ENGINES = (
     AdditiveTerms(),
     BinnedAdditive(),
     AffineMeans(),
+    ProductTerms(),
+    BinnedProducts(),
+    MixedProducts(),
     Addends(),
     FiniteSum(),
     Evaluation(),

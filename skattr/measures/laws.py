@@ -2,7 +2,9 @@
 
 What an engine keeps of a law is small and adds up over batches with `merge`: `coded(grid)` knows
 the mass of each code of a column, `masses(grid, k)`, code 0 (missing) first; `summed(pieces)` the
-mean of a column's term in an additive model, `mean(pieces, k)`.
+means of a column's terms in an additive model or in a sum of products, `mean(pieces, k)`. Laws of
+numbers know them in closed form where the column enters as exp(-A (u - c)²), `bump(A, c)`, u the
+number on a scale on which the raw numbers `ends()` are -1 and 1.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from skattr import frames
+from skattr.measures import bumps
 from skattr.measures.background import Background
 from skattr.measures.quadrature import mean_on
 
@@ -115,6 +118,15 @@ class Interval:
                 f"the model makes of it is not known exactly ({error})"
             ) from error
 
+    def ends(self) -> np.ndarray:
+        """Return low and high."""
+        self._check()
+        return np.array([self.low, self.high])
+
+    def bump(self, square: np.ndarray, center: np.ndarray) -> np.ndarray:
+        """Return the mean of exp(-A (u - c)²)."""
+        return bumps.uniform(square, center)
+
     def _check(self) -> None:
         if not np.isfinite([self.low, self.high]).all():
             has = "no value" if self.low > self.high else "infinite values"
@@ -158,6 +170,14 @@ class Normal:
         beyond = left > 0
         mass = ndtr(np.where(beyond, -left, right)) - ndtr(np.where(beyond, -right, left))
         return np.bincount(codes, weights=mass, minlength=n_codes)
+
+    def ends(self) -> np.ndarray:
+        """Return the numbers one standard deviation from the mean."""
+        return np.array([self.mean - self.scale, self.mean + self.scale])
+
+    def bump(self, square: np.ndarray, center: np.ndarray) -> np.ndarray:
+        """Return the mean of exp(-A (u - c)²)."""
+        return bumps.normal(square, center)
 
 
 @dataclass(eq=False)

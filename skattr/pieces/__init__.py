@@ -7,10 +7,11 @@ from skattr.pieces.boxes import Boxes
 from skattr.pieces.cells import Cells
 from skattr.pieces.grid import Grid
 from skattr.pieces.outputs import Output
+from skattr.pieces.products import Products
 from skattr.pieces.reading import as_pieces, choose_output
 from skattr.pieces.sum import Sum
 
 __all__ = [
-    "Additive", "BlackBox", "Boxes", "Cells", "Grid", "Output", "Pieces", "Sum", "Unreadable",
-    "as_pieces", "choose_output", "unwrap",
+    "Additive", "BlackBox", "Boxes", "Cells", "Grid", "Output", "Pieces", "Products", "Sum",
+    "Unreadable", "as_pieces", "choose_output", "unwrap",
 ]  # fmt: skip

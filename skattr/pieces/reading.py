@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from skattr.pieces import readers
-from skattr.pieces.additive import Additive, Linear
 from skattr.pieces.base import Pieces, Unreadable, unwrap
 from skattr.pieces.black_box import BlackBox
-from skattr.pieces.boxes import Boxes
 from skattr.pieces.outputs import Output, resolve
-from skattr.pieces.sum import Sum
+from skattr.pieces.sum import Sum, by_kind
 
 
 def choose_output(estimator: Any, output: str, X: Any) -> Output:
@@ -28,8 +26,7 @@ def as_pieces(output: Output, row: Any, refuted: str | None = None) -> Pieces:
         return BlackBox(output, row, refuted)
     try:
         parts = readers.read(output.estimator, output.scale)
-        linear = [isinstance(part, Linear) for part in parts]
-        kind = Additive if all(linear) else Sum if any(linear) else Boxes
-        return kind(parts, output, row)
+        addends = [kind(own, output, row) for kind, own in by_kind(parts)]
+        return addends[0] if len(addends) == 1 else Sum(addends, output, row)
     except Unreadable as reason:
         return BlackBox(output, row, str(reason))

@@ -2,7 +2,7 @@
 
 A reader has `scales(estimator)`: the outputs on which the estimator is a sum of its pieces, best
 first, empty if it is none of its own; and `read(estimator, scale)`, which returns a list of parts
-(Trees, Linear) or raises Unreadable with the reason. It may also have
+(Trees, Linear, Bumps) or raises Unreadable with the reason. It may also have
 
 - `why_not(estimator)`: why an estimator that it knows has no scale, or None;
 - `margin(estimator, X)`: the answer before the link, where no method of scikit-learn's gives it,
@@ -23,6 +23,7 @@ from skattr.pieces.readers import (
     ebm,
     ensembles,
     hist_gradient_boosting,
+    kernels,
     lightgbm,
     linear,
     pipelines,
@@ -37,6 +38,7 @@ READERS: tuple[Any, ...] = (
     lightgbm,
     catboost,
     linear,
+    kernels,
     ebm,
     pipelines,
     ensembles,

@@ -1,0 +1,114 @@
+"""Sums of products over rows and under laws, but for the factors of one attribution."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from skattr.engines.base import Jobs, Own
+from skattr.kernels import bumps
+from skattr.parallel import in_order
+from skattr.pieces import Products
+
+TERMS = 64  # that one worker sums at a time
+POINTS = 1025  # of a range, between which quadrature would miss a bump
+ROWS = 256  # that one worker explains at a time
+
+
+def add_rows(
+    pieces: Products,
+    inputs: list[np.ndarray],
+    weights: np.ndarray,
+    own: Own,
+    sums: tuple[np.ndarray, np.ndarray],
+    jobs: Jobs,
+    bins: np.ndarray | None = None,
+) -> None:
+    """Add the products of rows to sums: of all factors, (M,), and of those outside, (M, g, bins).
+
+    `bins` (g, n) says in which bin of each attribution a row is; all are in the first by default.
+    The second sum may have no attribution.
+    """
+    bins = np.zeros((len(own), len(weights)), np.int32) if bins is None else bins
+    tasks = []
+    for terms, found, side in zip(pieces.terms(), inputs, pieces.sides(own), strict=True):
+        ordered = np.ascontiguousarray(found[:, side.inputs])
+        totals, others = sums[0][terms], sums[1][terms]
+        for start in range(0, len(totals), TERMS):
+            some = slice(start, start + TERMS)
+            tasks.append((
+                ordered, weights, bins, side.supports[some], side.gammas, side.starts,
+                totals[some], others[some],
+            ))  # fmt: skip
+    deque(in_order(lambda task: bumps.add_rows(*task), tasks, jobs.n_jobs), maxlen=0)
+
+
+def mean_factors(pieces: Products, laws: list) -> np.ndarray:
+    """Return ∫ φ_mk dν_k of all columns, (d, M)."""
+    return np.array([_mean_factor(pieces, law, k) for k, law in enumerate(laws)])
+
+
+def _mean_factor(pieces: Products, law: Any, k: int) -> np.ndarray:
+    if not hasattr(law, "bump"):
+        found = law.mean(pieces, k)
+    elif pieces.is_affine(k):
+        square, center, rest = pieces.parabolas(k, law.ends())
+        found = np.exp(-rest) * law.bump(square, center)
+    else:
+        found = _by_quadrature(pieces, law, k)
+    return np.where(pieces.ignores((k,)), 1.0, found)  # weights may not add up to the last bit
+
+
+def _by_quadrature(pieces: Products, law: Any, k: int) -> np.ndarray:
+    low, high = law.ends()
+    if not pieces.sees_all(k, np.linspace(low, high, POINTS)):
+        raise ValueError(
+            f"column {pieces.names[k]!r}: the kernel is so narrow on the range {low} to {high}, "
+            "behind steps that are not affine, that its mean is not known exactly; "
+            "PartialDependence() and ProductMarginal() need no such mean"
+        )
+    return np.concatenate([np.zeros(0), *(law.mean(some, k) for some in pieces.bundles())])
+
+
+def multiply(pieces: Products, factors: np.ndarray, own: Own) -> tuple[np.ndarray, np.ndarray]:
+    """Return the products over all columns, (M,), and over those outside, (M, g).
+
+    The attributions share out all columns. Products from both sides, no division.
+    """
+    totals = np.prod(factors, axis=0)
+    others = np.empty((len(totals), len(own)))
+    before = np.ones_like(totals)
+    for a, columns in enumerate(own):
+        others[:, a] = before
+        before = before * np.prod(factors[list(columns)], axis=0)
+    after = np.ones_like(totals)
+    for a in reversed(range(len(own))):
+        others[:, a] *= after
+        after = after * np.prod(factors[list(own[a])], axis=0)
+    for a, columns in enumerate(own):  # the same to the last bit
+        others[:, a] = np.where(pieces.ignores(columns), totals, others[:, a])
+    return totals, others
+
+
+def value(pieces: Products, weights: np.ndarray) -> np.ndarray:
+    """Return constant + Σ_m c_m weights_m, (k,), added up as the values of rows are."""
+    nothing = [np.empty((1, len(tracks))) for tracks in pieces.tracks]
+    sides = pieces.sides(((),))
+    return pieces.constant + pieces.add_up(nothing, sides, weights[None], pieces.coefficients)[0]
+
+
+def at_rows(
+    pieces: Products, X: Any, columns: list[int], fill: Callable[[slice, list], None], jobs: Jobs
+) -> None:
+    """Call fill(rows, inputs) for a few rows at a time; inputs are those of some columns."""
+    for block, inputs in pieces.in_blocks(X, columns):
+        starts = range(0, block.stop - block.start, ROWS)
+
+        def some(start: int, first: int = block.start, inputs: list = inputs) -> None:
+            found = [table[start : start + ROWS] for table in inputs]
+            fill(slice(first + start, first + start + len(found[0])), found)
+
+        deque(in_order(some, starts, jobs.n_jobs), maxlen=0)

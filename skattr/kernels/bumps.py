@@ -1,0 +1,54 @@
+"""Sums of Gaussian bumps exp(-Σ_i γ_i (v_i - s_mi)²), over rows and over support vectors m."""
+
+import math
+
+from numba import njit
+from numpy import empty
+
+TILE = 256  # rows that stay in the cache while all support vectors pass
+
+
+@njit(cache=True, nogil=True)
+def add_rows(inputs, weights, bins, supports, gammas, starts, totals, others):
+    """Add each row's bumps to totals[m], and those without attribution a to others[m, a, bin].
+
+    Attribution a has the inputs starts[a] to starts[a + 1]; e_a is what it adds to the exponent.
+    The exponents of the other attributions are added up from both sides, never subtracted. others
+    may have no attribution at all.
+    """
+    n, g = inputs.shape[0], starts.shape[0] - 1
+    own, before = empty(g), empty(g + 1)
+    before[0] = 0.0
+    for first in range(0, n, TILE):
+        for m in range(supports.shape[0]):
+            for r in range(first, min(first + TILE, n)):
+                for a in range(g):
+                    own[a] = 0.0
+                    for i in range(starts[a], starts[a + 1]):
+                        gap = inputs[r, i] - supports[m, i]
+                        own[a] += gammas[i] * gap * gap
+                    before[a + 1] = before[a] + own[a]
+                whole = weights[r] * math.exp(-before[g])
+                totals[m] += whole
+                after = 0.0
+                for a in range(others.shape[1] - 1, -1, -1):
+                    if starts[a] == starts[a + 1]:  # the same to the last bit
+                        others[m, a, bins[a, r]] += whole
+                    else:
+                        others[m, a, bins[a, r]] += weights[r] * math.exp(-before[a] - after)
+                        after += own[a]
+
+
+@njit(cache=True, nogil=True)
+def add_bumps(inputs, which, supports, gammas, table, coefficients, out):
+    """Add Σ_m coefficients[m, o] · table[which[i], m] · bump m at row i to out[i, o]."""
+    for i in range(inputs.shape[0]):
+        row = which[i]
+        for m in range(supports.shape[0]):
+            exponent = 0.0
+            for c in range(supports.shape[1]):
+                gap = inputs[i, c] - supports[m, c]
+                exponent += gammas[c] * gap * gap
+            bump = table[row, m] * math.exp(-exponent)
+            for o in range(out.shape[1]):
+                out[i, o] += coefficients[m, o] * bump
