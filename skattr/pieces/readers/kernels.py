@@ -39,6 +39,8 @@ def why_not(estimator: Any) -> str | None:
     if isinstance(estimator, GaussianProcessClassifier):
         return f"{name} has probabilities only, which are behind a link"
     if isinstance(estimator, GaussianProcessRegressor):
+        if not estimator.kernel_.requires_vector_input:  # rows may be anything to it
+            return f"{name} has a kernel that looks at no column, {estimator.kernel_}"
         try:
             _bumps_of(estimator.kernel_, estimator.n_features_in_)
         except Unreadable as reason:
