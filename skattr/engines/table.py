@@ -93,5 +93,6 @@ def _no_engine(engine: Any, pieces: Pieces, term: Measure) -> str:
     return (
         f"there is no {what} for {term!r} on {pieces.describe()}. There are:\n{table}"
         f"{term!r} has the view {', '.join(term.views)}; take a measure with another view "
-        "(PartialDependence has rows) or a model that is read as boxes or as an additive model."
+        "(PartialDependence has rows) or a model that is read as boxes, as an additive model or "
+        "as a sum of products."
     )

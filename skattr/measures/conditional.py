@@ -51,11 +51,12 @@ class Conditional(Measure):
         - "copula": right for numbers of any shape that are Gaussian after a change of each column
           on its own, such as logarithms.
         - "gmm": a mixture of Gaussians with diagonal covariances, chosen by BIC. Right for numbers
-          that fall into clusters; it is exact on trees whatever the number of rows.
+          that fall into clusters; it is exact on trees and RBF kernels, whatever the number of
+          rows.
 
         The first three are exact on every model. The others take numbers without missing values
-        only. They are exact on models that are affine in each column, "gmm" on trees too;
-        elsewhere their values have a standard error.
+        only. They are exact on models that are affine in each column, "gmm" on trees and on RBF
+        kernel machines too; elsewhere their values have a standard error.
     bandwidth : float, optional
         Of "kernel" and "local_linear": half the width of the window, in standard deviations of a
         column that is made normal by its ranks; `inf` is partial dependence. Learned for each

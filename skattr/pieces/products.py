@@ -140,29 +140,30 @@ class Products(Columnwise):
     def factors(self, X: Any, columns: list[int]) -> np.ndarray:
         """Return φ_mk of some raw columns, (n, len(columns), M)."""
         result = np.empty((len(X), len(columns), self.n_terms))
-        for block, values in self._factors(X, columns):
-            result[block] = values
+        sides = self.sides(tuple((k,) for k in columns))
+        for block, inputs in self.in_blocks(X, columns, self.n_terms):
+            for i in range(len(columns)):
+                result[block, i] = self._factor(inputs, sides, i)
         return result
 
-    def _factors(self, X: Any, columns: list[int]) -> Iterator[tuple[slice, np.ndarray]]:
-        sides = self.sides(tuple((k,) for k in columns))
-        width = len(columns) * self.n_terms
-        for block, inputs in self.in_blocks(X, columns, width):
-            exponents = np.zeros((block.stop - block.start, len(columns), self.n_terms))
-            for some, found, side in zip(self.terms(), inputs, sides, strict=True):
-                for i in range(len(columns)):
-                    for c in range(side.starts[i], side.starts[i + 1]):
-                        gaps = found[:, side.inputs[c], None] - side.supports[:, c]
-                        with np.errstate(over="ignore"):
-                            exponents[:, i, some] += side.gammas[c] * gaps**2
-            yield block, np.exp(-exponents)
+    def _factor(self, inputs: list[np.ndarray], sides: list[Sides], i: int) -> np.ndarray:
+        """Return the factors of the i-th attribution of sides, (n, M)."""
+        exponents = np.zeros((len(inputs[0]), self.n_terms))
+        for some, found, side in zip(self.terms(), inputs, sides, strict=True):
+            for c in range(side.starts[i], side.starts[i + 1]):
+                with np.errstate(over="ignore"):
+                    gaps = found[:, side.inputs[c], None] - side.supports[:, c]
+                    exponents[:, some] += side.gammas[c] * gaps**2
+        return np.exp(-exponents)
 
     def sums(self, X: Any, weights: np.ndarray) -> np.ndarray:
         """Return Σ_r w_r φ_mk(z_rk) of all columns, (d, M)."""
-        columns = list(range(len(self.names)))
-        total = np.zeros((len(columns), self.n_terms))
-        for block, values in self._factors(X, columns):
-            total += np.einsum("r,rdm->dm", weights[block], values)
+        d = len(self.names)
+        total = np.zeros((d, self.n_terms))
+        sides = self.sides(tuple((k,) for k in range(d)))
+        for block, inputs in self.in_blocks(X, None, self.n_terms):
+            for k in range(d):
+                total[k] += weights[block] @ self._factor(inputs, sides, k)
         return total
 
     def at_values(self, k: int, values: Any) -> np.ndarray:
