@@ -27,12 +27,25 @@ class Curve:
         called.
     output_names : tuple of str
         The outputs.
+    offset : array (k,), or None
+        What centring takes off, as in Explanation; None where nobody knows.
+    scale : str
+        What the numbers are, as in Explanation.
     """
 
-    def __init__(self, feature: Any, output_names: tuple[str, ...], table: Any) -> None:
+    def __init__(
+        self,
+        feature: Any,
+        output_names: tuple[str, ...],
+        table: Any,
+        offset: np.ndarray | None = None,
+        scale: str = "",
+    ) -> None:
         self.feature = feature
         self.output_names = output_names
         self._table = table
+        self.offset = offset
+        self.scale = scale
 
     @property
     def kind(self) -> str:

@@ -186,6 +186,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         self._points: dict[int, np.ndarray] = {}
         self._first_look(X)
         self._check_reading(X)
+        self._scale = self._output.scale_in_words(_spread_out(X))
         self._read().name_levels(X)
         self._plan = plan(self._read(), terms, self.engine)
         self._n_terms = len(terms)
@@ -258,6 +259,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
             engine=self.engine_,
             measure=repr(self.measure_),
             support=self._support(rows, chosen),
+            scale=self._scale,
         )
 
     def transform(self, X: Any) -> np.ndarray:
@@ -319,7 +321,8 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         if output is not None:
             chosen = [position(output, list(outputs), "curve", "output")]
         names = tuple(outputs[o] for o in chosen)
-        return Curve(self._names[k], names, self._table(a, k, chosen))
+        offset = self._solved().offset[chosen]
+        return Curve(self._names[k], names, self._table(a, k, chosen), offset, self._scale)
 
     def describe(self) -> str:
         """Return a few lines: what will run, why, and what it costs."""
@@ -372,9 +375,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
     def _check_reading(self, X: Any) -> None:
         """Compare what was read with what the model says; a wrong reading is a black box."""
         pieces = self._read()
-        some = np.unique(np.linspace(0, len(X) - 1, 64).astype(int))
-        rows = frames.take_rows(X, some)
-        self._refuted = pieces.refuted(rows)
+        self._refuted = pieces.refuted(_spread_out(X))
         if self._refuted is not None:
             self._pieces = None
             warnings.warn(f"{self._refuted}; it is explained as a black box", stacklevel=3)
@@ -559,6 +560,11 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         state = dict(super().__getstate__())
         state.pop("_pieces", None)
         return state
+
+
+def _spread_out(X: Any) -> Any:
+    """Return a few rows from all over X."""
+    return frames.take_rows(X, np.unique(np.linspace(0, len(X) - 1, 64).astype(int)))
 
 
 def _weights(sample_weight: Any, X: Any) -> np.ndarray:

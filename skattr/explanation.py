@@ -51,6 +51,8 @@ class Explanation:
         The repr of the measure.
     support : array (n, g) or None
         Effective number of background rows behind each value.
+    scale : str, default ""
+        What the numbers are: "probability", "log-odds", "prediction", …; "" where nobody knows.
 
     Examples
     --------
@@ -81,6 +83,7 @@ class Explanation:
     engine: tuple[str, ...]
     measure: str
     support: np.ndarray | None = None
+    scale: str = ""
 
     def __post_init__(self) -> None:
         self._check_names()

@@ -21,7 +21,7 @@ from pandas.tseries.frequencies import to_offset
 
 FORMAT, VERSION = "skattr.Explanation", 1
 ARRAYS = ("values", "base_value", "offset", "predictions", "std_error", "support")
-LABELS = ("feature_names", "columns", "output_names", "engine", "measure", "exact")
+LABELS = ("feature_names", "columns", "output_names", "engine", "measure", "exact", "scale")
 Arrays = dict[str, np.ndarray]
 
 _NATIVE = "biufcmM"  # kinds of numpy dtypes that .npy holds and pandas keeps

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy.special import expit, softmax
 from sklearn.base import is_classifier
 
 from skattr import frames
@@ -36,6 +40,33 @@ class Output:
                 f"but {len(self.names)} before"
             )
         return result
+
+    def scale_in_words(self, X: Any) -> str:
+        """Say what the numbers are, "" if unknown; for "raw" by what the model makes of some rows.
+
+        One decision function is a log-odds and another is not, whatever it is called.
+        """
+        if self.scale != "raw":
+            known = {"proba": "probability", "predict": "prediction" if self.method else ""}
+            return known[self.scale]
+        classifies = hasattr(self.estimator, "__sklearn_tags__") and is_classifier(self.estimator)
+        with suppress(Exception):  # f works at X: that another method does not, is no harm
+            raw = self(X)
+            final = _call(self.estimator, "predict_proba" if classifies else "predict", X)
+            if classifies and raw.shape[1] == 1:
+                final = final[:, 1:]  # the positive class
+            for words, link in _links(classifies, raw.shape[1]).items():
+                made = link(raw)
+                if made.shape == final.shape and np.allclose(made, final, rtol=1e-5, atol=1e-6):
+                    return words
+        return self.method.replace("_", " ") if classifies else "raw prediction"
+
+
+def _links(classifies: bool, k: int) -> dict[str, Callable]:
+    """Return what may lead from raw numbers to the model's answer, by what that makes of them."""
+    if classifies:
+        return {"log-odds": expit} if k == 1 else {"logit": partial(softmax, axis=1)}
+    return {"prediction": np.asarray, "log of the prediction": np.exp, "log-odds": expit}
 
 
 def _name(estimator: Any) -> str:
