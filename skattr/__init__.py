@@ -7,11 +7,11 @@ from skattr.curves import Curve
 from skattr.explainer import MeasureExplainer
 from skattr.explanation import Explanation
 
-__all__ = ["Curve", "Explanation", "MeasureExplainer", "__version__", "write_report"]
+__all__ = ["Curve", "Explanation", "MeasureExplainer", "__version__", "plot", "write_report"]
 
 
-_LAZY = ("metrics",)  # modules that are imported when they are first asked for
-_LATER = ("axioms", "distributed", "optimize", "plot")
+_LAZY = ("metrics", "plot")  # modules that are imported when they are first asked for
+_LATER = ("axioms", "distributed", "optimize")
 
 
 def __getattr__(name: str) -> object:

@@ -116,7 +116,7 @@ class Explanation:
             raise ValueError(f"output_names must be different strings, got {self.output_names}.")
         if len(getattr(self.data, "shape", ())) != 2:
             raise ValueError(f"data must be a frame or an array (n, d), got {type(self.data)}.")
-        _positions(self.data, self.columns)  # raises if a column is not in data
+        positions(self.data, self.columns)  # raises if a column is not in data
 
     def _set(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)  # the dataclass is frozen
@@ -200,7 +200,7 @@ class Explanation:
 
     def _tidy(self, index: pd.Index, features: pd.Index) -> pd.DataFrame:
         n, g, k = *self.values.shape[:2], len(self.output_names)
-        raw = np.tile(_raw(self.data, self.columns), k).ravel()
+        raw = np.tile(raw_values(self.data, self.columns), k).ravel()
         data = pd.Series(raw, dtype=object)
         error = np.full_like(self.values, np.nan) if self.std_error is None else self.std_error
         columns = {
@@ -238,7 +238,7 @@ class Explanation:
             import shap
         except ImportError as error:
             raise ImportError("to_shap needs the package shap: pip install shap") from error
-        data = _raw(self.data, self.columns)
+        data = raw_values(self.data, self.columns)
         if {type(value) for value in data.flat} <= {int, float, bool}:
             data = data.astype(float)
         # Where the offset differs between attributions a row's base value is the mean of them.
@@ -321,7 +321,7 @@ def _table(frame: pd.DataFrame, output: str, n: int) -> str:
 # Reading X, whatever frame it is ---------------------------------------------------------------
 
 
-def _positions(data: Any, columns: Sequence[tuple]) -> list[list[int]]:
+def positions(data: Any, columns: Sequence[tuple]) -> list[list[int]]:
     """Return for each attribution where its raw columns are in data."""
     places: dict[Hashable, list[int]] = {}
     for position, label in enumerate(frames.labels(data)):
@@ -339,10 +339,10 @@ def _key(label: Any) -> Hashable:
     return ... if label is pd.NA or label != label else label  # nan is not nan
 
 
-def _raw(data: Any, columns: Sequence[tuple]) -> np.ndarray:
+def raw_values(data: Any, columns: Sequence[tuple]) -> np.ndarray:
     """Return the raw values behind each attribution, (n, g) objects; of a group a tuple."""
     raw = np.empty((data.shape[0], len(columns)), dtype=object)
-    for j, own in enumerate(_positions(data, columns)):
+    for j, own in enumerate(positions(data, columns)):
         lists = [frames.to_list(frames.column(data, position)) for position in own]
         column = lists[0] if len(own) == 1 else zip(*lists, strict=True)
         raw[:, j] = np.fromiter(column, dtype=object, count=len(raw))

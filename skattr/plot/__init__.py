@@ -1,0 +1,20 @@
+"""Pictures of explanations and curves (needs matplotlib: pip install 'skattr[plot]').
+
+Every function takes `ax=`, returns Axes and never calls show. Centred values are drawn unless told
+otherwise, and the axis says so. Names are drawn as they are, never as mathematics.
+"""
+
+from skattr.plot.comparison import compare
+from skattr.plot.contributions import waterfall
+from skattr.plot.curves import curve
+from skattr.plot.heat import heatmap
+from skattr.plot.importance import bar
+from skattr.plot.swarm import beeswarm
+
+__all__ = ["bar", "beeswarm", "compare", "curve", "heatmap", "waterfall"]
+
+
+def __getattr__(name: str) -> object:
+    if name == "regions":  # an ImportError, because `from … import` would swallow another's words
+        raise ImportError("skattr.plot.regions is not built yet")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

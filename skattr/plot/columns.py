@@ -1,0 +1,87 @@
+"""A raw column as a picture needs it: numbers, dates as numbers, or levels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from skattr.plot import drawing
+
+_DAY = pd.Timedelta(days=1)
+
+
+@dataclass
+class Column:
+    """n values: either numbers or levels."""
+
+    numbers: np.ndarray  # (n,), NaN where missing; of dates, as matplotlib counts them
+    missing: np.ndarray  # (n,)
+    levels: list | None = None  # (n,)
+    dates: bool = False
+    unit: str = ""
+
+    def __len__(self) -> int:
+        return len(self.missing)
+
+    def describe(self) -> str:
+        """Return how many rows there are, and which part is missing."""
+        words = drawing.rows(len(self))
+        if not self.missing.any():
+            return words
+        share = 100 * self.missing.mean()
+        return f"{words}, {'< 0.1' if share < 0.1 else f'{share:.1f}'} % missing"
+
+    def among(self, levels: list) -> np.ndarray:
+        """Return the position of each value among the levels of a curve, -1 if it has none."""
+        assert self.levels is not None
+        place = {level: p for p, level in enumerate(levels)}
+        other, gone = place.get("any other", -1), place.get("missing", -1)
+        return np.array([
+            gone if missing else place.get(level, other)
+            for level, missing in zip(self.levels, self.missing, strict=True)
+        ], dtype=np.intp)  # fmt: skip
+
+
+def as_column(values: Any, name: Any, levels: bool | None = None, dates: bool = False) -> Column:
+    """Read a column; `levels` and `dates` say what the curve is, so what is wanted."""
+    if np.ndim(values) != 1:
+        raise ValueError(f"data of {name!r} is one column, not of shape {np.shape(values)}")
+    if not isinstance(values, np.ndarray | pd.Series):
+        values = values.to_list() if hasattr(values, "to_list") else list(values)
+    series = pd.Series(values).reset_index(drop=True)
+    if series.dtype == object:
+        series = series.infer_objects()
+    missing = series.isna().to_numpy(bool)
+    if levels or (levels is None and _is_level(series)):
+        return Column(np.array([]), missing, series.to_list())
+    if pd.api.types.is_datetime64_any_dtype(series.dtype):
+        from matplotlib.dates import date2num
+
+        wall = series.dt.tz_localize(None).to_numpy("M8[us]")
+        numbers = np.full(len(series), np.nan)
+        numbers[~missing] = date2num(wall[~missing])
+        return _of_kind(Column(numbers, missing, dates=True), levels, dates, name)
+    if pd.api.types.is_timedelta64_dtype(series.dtype):
+        return Column((series / _DAY).to_numpy(float), missing, unit=" (days)")
+    try:
+        numbers = series.to_numpy(np.float64, na_value=np.nan)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"data of {name!r} must be numbers, as its curve is: {error}") from error
+    return _of_kind(Column(numbers, missing), levels, dates, name)
+
+
+def _of_kind(column: Column, levels: bool | None, dates: bool, name: Any) -> Column:
+    if levels is not None and column.dates != dates and not column.missing.all():
+        kinds = {False: "numbers", True: "dates"}
+        raise ValueError(f"data of {name!r} holds {kinds[column.dates]}, its curve {kinds[dates]}")
+    return column
+
+
+def _is_level(series: pd.Series) -> bool:
+    """Tell whether values have no place on an axis of numbers."""
+    kind = series.dtype
+    on_axis = pd.api.types.is_any_real_numeric_dtype(kind) or kind.kind in "mM"
+    return not on_axis

@@ -1,0 +1,765 @@
+"""Pictures: what they show is read back from Axes."""
+
+import subprocess
+import sys
+from functools import partial
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from matplotlib.collections import PathCollection
+from matplotlib.dates import date2num, num2date
+from matplotlib.patches import StepPatch
+from sklearn.datasets import load_diabetes, load_iris
+from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor
+from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+import skattr
+from skattr import Curve, Explanation, MeasureExplainer, plot
+from skattr.curves import FunctionTable, LevelTable
+from skattr.measures import Expectation, PartialDependence, Uniform
+from skattr.plot import drawing
+
+ALL = {
+    "bar": plot.bar,
+    "beeswarm": plot.beeswarm,
+    "waterfall": lambda explanation, **k: plot.waterfall(explanation, 0, **k),
+    "heatmap": plot.heatmap,
+    "compare": lambda explanation, **k: plot.compare(explanation, explanation, **k),
+}
+HOSTILE = [
+    r"$\bad$", "$x_1$", "$", "a_b^c", r"\frac", "<script>alert(1)</script>", "%s {} {{x}}",
+    "new\nline", "null\x00byte", "\u202eright to left", "\ud800", "", " ", "x" * 10_000, "_hidden",
+]  # fmt: skip
+each = pytest.mark.parametrize("draw", ALL.values(), ids=ALL.keys())
+
+
+@pytest.fixture(autouse=True)
+def settings_and_figures():
+    """Whatever is drawn: settings stay, and one figure is made where no axes are given."""
+    before = dict(matplotlib.rcParams)
+    plt.close("all")
+    yield
+    plt.close("all")
+    assert dict(matplotlib.rcParams) == before
+
+
+def made(values, data=None, *, names=None, offset=0.0, outputs=("prediction",), **more):
+    values = np.asarray(values, float)
+    data = np.asarray(values if values.ndim == 2 else values[:, :, 0]) if data is None else data
+    columns = tuple((label,) for label in skattr.frames.labels(data))
+    fields = {
+        "values": values,
+        "base_value": np.zeros(len(outputs)) if len(outputs) > 1 else 0.0,
+        "offset": offset,
+        "data": data,
+        "columns": columns,
+        "feature_names": tuple(c[0] for c in columns) if names is None else tuple(names),
+        "output_names": outputs,
+        "exact": "std_error" not in more,
+        "engine": ("rows",),
+        "measure": "PartialDependence()",
+    }
+    return Explanation(**fields | more)
+
+
+def random(n=50, g=4, **more):
+    values = np.random.default_rng(0).normal(size=(n, g)) * np.arange(1, g + 1)
+    return made(values, **more)
+
+
+def y_names(ax):
+    return [label.get_text() for label in ax.get_yticklabels()]
+
+
+def widths(ax):
+    return [bar.get_width() for bar in ax.containers[0]]
+
+
+def number_of_points(ax):
+    parts = [c for c in ax.collections if isinstance(c, PathCollection)]
+    assert all(c.get_rasterized() for c in parts)
+    return sum(len(c.get_offsets()) for c in parts)
+
+
+def saved(ax):
+    ax.figure.canvas.draw()  # warnings are errors
+
+
+# -- bar -----------------------------------------------------------------------------------------
+
+
+def test_bars_are_the_importance_in_order():
+    explanation = random(offset=0.5)
+    ax = plot.bar(explanation)
+    importance = explanation.importance()
+    assert y_names(ax) == list(importance.index)
+    np.testing.assert_allclose(widths(ax), importance)
+    assert ax.yaxis_inverted()  # the first is on top
+    assert ax.get_xlabel() == "mean of |attribution, centred| · prediction"
+    raw = plot.bar(explanation, centered=False)
+    np.testing.assert_allclose(sorted(widths(raw)), sorted(np.abs(explanation.values).mean(axis=0)))
+    assert raw.get_xlabel() == "mean of |attribution| · prediction"
+
+
+def half_widths(ax):
+    (bars,) = [c for c in ax.containers if isinstance(c, matplotlib.container.ErrorbarContainer)]
+    (lines,) = bars.lines[2]
+    return np.array([(s[1, 0] - s[0, 0]) / 2 for s in lines.get_segments()])
+
+
+def test_error_bars():
+    values = np.array([[1.0, -4.0], [3.0, 4.0], [2.0, 10.0]])
+    sizes = np.abs(values)
+    expected = (sizes.std(axis=0, ddof=1) / np.sqrt(3))[::-1]
+    np.testing.assert_allclose(half_widths(plot.bar(made(values))), expected)
+    error = np.full((3, 2), 0.5)
+    with_error = half_widths(plot.bar(made(values, std_error=error)))
+    np.testing.assert_allclose(with_error, np.hypot(expected, 0.5))
+
+
+def test_other_columns_are_one_bar():
+    explanation = random(g=20)
+    ax = plot.bar(explanation, max_features=3)
+    importance = explanation.importance()
+    assert y_names(ax) == [*importance.index[:3], "17 other columns"]
+    np.testing.assert_allclose(widths(ax), [*importance[:3], importance[3:].sum()])
+    others = np.abs(explanation.to_frame()[importance.index[3:]]).sum(axis=1)
+    assert half_widths(ax)[-1] == pytest.approx(others.std() / np.sqrt(50))
+    assert y_names(plot.bar(explanation, max_features=19))[-1] == "1 other column"
+    assert len(y_names(plot.bar(explanation, max_features=20))) == 20
+
+
+# -- beeswarm ------------------------------------------------------------------------------------
+
+
+def test_every_value_is_a_point_in_its_line():
+    explanation = random()
+    ax = plot.beeswarm(explanation)
+    assert number_of_points(ax) == 200
+    (points,) = [c for c in ax.collections if isinstance(c, PathCollection)]
+    where = points.get_offsets()
+    order = [explanation.feature_names.index(name) for name in y_names(ax)]
+    for line, j in enumerate(order):
+        inside = np.abs(where[:, 1] - line) < 0.5
+        np.testing.assert_allclose(np.sort(where[inside, 0]), np.sort(explanation.values[:, j]))
+    assert "drawn" not in ax.get_xlabel()
+
+
+def test_colours_are_ranks_in_the_column():
+    data = pd.DataFrame({"a": [10.0, np.nan, 1000.0, 20.0]})
+    rank, missing = skattr.plot.swarm.ranks(data, 0)
+    np.testing.assert_array_equal(rank, [0, np.nan, 1, 0.5])
+    np.testing.assert_array_equal(missing, [False, True, False, False])
+    days = pd.to_datetime(["2024-03-01", None, "2020-01-01"])
+    for column, expected in [
+        (pd.Series(days), [1, np.nan, 0]),
+        (pd.Series(days.tz_localize("Europe/Rome")), [1, np.nan, 0]),
+        (pd.Series([True, False, True]), [0.75, 0, 0.75]),
+        (pd.Series([True, None, False], dtype=object), [1, np.nan, 0]),
+        (pd.Series([3, None, 1], dtype="Int64"), [1, np.nan, 0]),
+        (pd.Series(["b", None, "a"]), [np.nan] * 3),
+        (pd.Series(list("bca"), dtype=pd.CategoricalDtype(list("cba"), True)), [0.5, 0, 1]),
+        (pd.Series(list("bca"), dtype="category"), [np.nan] * 3),
+        (pd.Series([7.0, 7.0, 7.0]), [0.5] * 3),
+        (pd.Series([np.inf, -np.inf, 0.0]), [1, 0, 0.5]),
+        (pd.Series([np.nan] * 3), [np.nan] * 3),
+    ]:
+        rank, missing = skattr.plot.swarm.ranks(column.to_frame("c"), 0)
+        np.testing.assert_array_equal(rank, expected)
+        np.testing.assert_array_equal(missing, column.isna())
+    frame = pl.DataFrame({"n": [3, None, 1], "t": days.to_list(), "s": ["b", None, "a"]})
+    for k, expected in enumerate([[1, np.nan, 0], [1, np.nan, 0], [np.nan] * 3]):
+        rank, missing = skattr.plot.swarm.ranks(frame, k)
+        np.testing.assert_array_equal(rank, expected)
+        np.testing.assert_array_equal(missing, [False, True, False])
+
+
+def test_categories_and_missing_values_are_neutral():
+    data = pd.DataFrame({"n": [1.0, np.nan, 3.0], "c": ["a", "b", None]})
+    ax = plot.beeswarm(made([[1, 2], [3, 4], [5, 6]], data))
+    words = [text.get_text() for text in ax.get_legend().get_texts()]
+    sizes = [len(c.get_offsets()) for c in ax.collections if isinstance(c, PathCollection)]
+    assert words == ["no order", "missing"] and sizes == [2, 2, 2]
+
+
+def test_some_of_many_rows():
+    values = np.arange(20_000.0).reshape(-1, 2)
+    ax = plot.beeswarm(made(values), max_points=2000)
+    assert ax.get_xlabel().endswith("\n2 000 of 10 000 rows drawn")
+    assert number_of_points(ax) == 4000
+    (points,) = [c for c in ax.collections if isinstance(c, PathCollection)]
+    drawn = np.unique(points.get_offsets()[:, 0])
+    assert drawn[0] == 0 and drawn[-1] == 19_999  # from the first row to the last
+
+
+def test_stacked_points_stay_in_their_line():
+    heights = skattr.plot.swarm.stack(np.zeros(5000), 0.0, 0.0)
+    assert np.abs(heights).max() <= 0.4 and len(np.unique(heights)) == 5000
+    assert skattr.plot.swarm.stack(np.arange(5.0), 0.0, 4.0).tolist() == [0] * 5
+
+
+# -- waterfall -----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def diabetes():
+    return load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+
+
+@pytest.mark.parametrize("measure", [PartialDependence(), PartialDependence() - Expectation()])
+def test_values_that_add_up_lead_to_the_prediction(diabetes, measure):
+    X, y = diabetes
+    model = LinearRegression().fit(X, y)
+    explainer = MeasureExplainer(model, measure).fit(X)
+    ax = plot.waterfall(explainer.explain(X), 7, max_features=4)
+    bars = list(ax.containers[0])
+    assert bars[0].get_x() == pytest.approx(explainer.base_value_)
+    for above, below in zip(bars, bars[1:], strict=False):
+        assert below.get_x() == pytest.approx(above.get_x() + above.get_width())
+    end = bars[-1].get_x() + bars[-1].get_width()
+    assert end == pytest.approx(model.predict(X)[7])
+    assert y_names(ax)[-2:] == ["6 other columns", "not attributed"]
+    assert widths(ax)[-1] == 0
+    sizes = np.abs(widths(ax)[:4])
+    assert (np.diff(sizes) <= 0).all()
+    assert f" = {drawing.number(float(X['s1'].iloc[7]))}" in y_names(ax)[0]
+
+
+def test_values_that_do_not_add_up_begin_at_zero(diabetes):
+    X, y = diabetes
+    tree = DecisionTreeRegressor(max_depth=6, random_state=0).fit(X, y)
+    explanation = MeasureExplainer(tree).fit(X).explain(X)
+    ax = plot.waterfall(explanation, 3)
+    assert all(bar.get_x() == 0 for bar in ax.containers[0])
+    gap = explanation.predictions[3] - explanation.offset - explanation.centered().values[3].sum()
+    assert abs(gap) > 1
+    assert y_names(ax)[-1] == "not attributed"
+    assert widths(ax)[-1] == pytest.approx(gap)
+    assert "not attributed" in ax.get_title()
+    values = explanation.centered().values[3]
+    np.testing.assert_allclose(widths(ax)[:-1], values[np.argsort(-np.abs(values), kind="stable")])
+    raw = plot.waterfall(explanation, 3, centered=False)
+    gap = explanation.predictions[3] - explanation.values[3].sum()
+    assert widths(raw)[-1] == pytest.approx(gap)
+    assert raw.get_xlabel().startswith("attribution · ")
+
+
+def test_a_row_without_prediction_claims_nothing(diabetes):
+    X, y = diabetes
+    explainer = MeasureExplainer(LinearRegression().fit(X, y)).fit(X)
+    ax = plot.waterfall(explainer.explain(X, predictions=False), -1)
+    assert all(bar.get_x() == 0 for bar in ax.containers[0])
+    assert "not attributed" not in y_names(ax) and ax.get_title() == ""
+
+
+def test_a_uniform_measure_begins_at_its_own_mean(diabetes):
+    X, y = diabetes
+    explanation = MeasureExplainer(LinearRegression().fit(X, y), Uniform()).fit(X).explain(X)
+    ax = plot.waterfall(explanation, 0)
+    assert ax.containers[0][0].get_x() == pytest.approx(explanation.offset)
+    assert explanation.offset != pytest.approx(explanation.base_value)
+
+
+def test_raw_values_of_a_row():
+    data = pd.DataFrame(
+        {"n": [np.nan], "s": ["b"], "t": pd.to_datetime(["2024-02-01"]), "b": [True], "i": [-3]}
+    )
+    ax = plot.waterfall(made([[5, 4, 3, 2, 1.0]], data), 0)
+    assert y_names(ax) == ["n = missing", "s = b", "t = 2024-02-01", "b = True", "i = −3"]
+
+
+def test_rows_are_positions():
+    explanation = random()
+    for row in (True, "3", 1.0):
+        with pytest.raises(TypeError, match="position of a row"):
+            plot.waterfall(explanation, row)
+    with pytest.raises(IndexError, match="50 rows"):
+        plot.waterfall(explanation, 50)
+    assert plt.get_fignums() == []
+
+
+# -- heatmap -------------------------------------------------------------------------------------
+
+
+def test_rows_are_ordered_by_prediction():
+    predictions = np.random.default_rng(1).normal(size=50)
+    explanation = random(predictions=predictions)
+    ax = plot.heatmap(explanation, max_rows=50)
+    colours = ax.images[0].get_array()
+    order = [explanation.feature_names.index(name) for name in y_names(ax)]
+    np.testing.assert_allclose(colours, explanation.values[np.argsort(predictions)][:, order].T)
+    low, high = ax.images[0].get_clim()
+    assert low == -high and high > 0
+    assert ax.get_xlabel() == "50 rows, ordered by prediction"
+
+
+def test_rows_without_predictions_and_rows_left_out():
+    line = np.random.default_rng(0).normal(size=400)
+    values = np.column_stack([line, -2 * line, 0.01 * line])
+    ax = plot.heatmap(made(values), max_rows=100, max_features=1)
+    assert ax.get_xlabel() == "100 of 400 rows drawn, ordered by the first principal axis"
+    colours = ax.images[0].get_array()
+    assert colours.shape == (2, 100) and y_names(ax) == ["x1", "2 other columns"]
+    assert (np.diff(colours[0]) >= 0).all()
+    assert colours[0].max() == values[:, 1].max() and colours[0].min() == values[:, 1].min()
+
+
+# -- compare -------------------------------------------------------------------------------------
+
+
+def test_pairs_of_bars():
+    first = made([[1.0, -5.0], [2.0, 5.0]], pd.DataFrame({"a": [0, 1], "b": [0, 1]}))
+    second = made([[3.0, 7.0]], pd.DataFrame({"b": [0], "a": [1]}), measure="Uniform()")
+    ax = plot.compare(first, second)
+    assert y_names(ax) == ["a", "b"]
+    bars = [c for c in ax.containers if isinstance(c, matplotlib.container.BarContainer)]
+    assert [[bar.get_width() for bar in side] for side in bars] == [[1.5, 5.0], [7.0, 3.0]]
+    texts = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert texts == ["PartialDependence()", "Uniform()"]
+    titles = plot.compare(first, second, names=["$x_1$", "b"]).get_legend().get_texts()
+    assert [t.get_text() for t in titles] == ["$x_1$", "b"]
+    assert not titles[0].get_parse_math()
+
+
+def test_what_cannot_be_compared():
+    first, other = random(g=2), random(g=3)
+    with pytest.raises(ValueError, match=r"these differ: \['x2'\]"):
+        plot.compare(first, other)
+    with pytest.raises(ValueError, match="log-odds and probability"):
+        plot.compare(random(scale="log-odds"), random(scale="probability"))
+    with pytest.raises(ValueError, match="two names"):
+        plot.compare(first, first, names=["a"])
+    assert plt.get_fignums() == []
+
+
+# -- curve ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def tree(diabetes):
+    X, y = diabetes
+    return MeasureExplainer(DecisionTreeRegressor(max_depth=5, random_state=0).fit(X, y)).fit(X)
+
+
+def steps_of(ax):
+    return [p.get_data() for p in ax.patches if isinstance(p, StepPatch) and not p.get_fill()]
+
+
+def test_steps_jump_where_the_curve_does(tree, diabetes):
+    X = diabetes[0]
+    curve = tree.curve("bmi")
+    ax = plot.curve(curve, data=X["bmi"])
+    ((values, edges, baseline),) = steps_of(ax)
+    table = curve.to_frame().query("closed == 'right'")
+    assert baseline is None
+    np.testing.assert_array_equal(edges[1:-1], table["upper"][:-1])
+    np.testing.assert_allclose(values, table["value"] - tree.base_value_)
+    middle = (edges[1:] + edges[:-1]) / 2
+    np.testing.assert_allclose(values, curve(middle) - tree.base_value_)
+    assert edges[0] == ax.get_xlim()[0] == X["bmi"].min()  # below 5 % beyond the first jump
+    assert edges[-1] == ax.get_xlim()[1] == X["bmi"].max()
+    assert ax.get_ylabel() == "attribution, centred · prediction"
+    assert ax.get_xlabel() == "bmi\n442 rows"
+
+
+def test_steps_without_data_end_a_little_beyond(tree):
+    curve = tree.curve("bmi")
+    ax = plot.curve(curve, centered=False)
+    ((values, edges, _),) = steps_of(ax)
+    inner = curve.to_frame()["upper"].replace(np.inf, np.nan).dropna()
+    beyond = 0.05 * (inner.max() - inner.min())
+    assert edges[0] == pytest.approx(inner.min() - beyond)
+    assert edges[-1] == pytest.approx(inner.max() + beyond)
+    assert ax.get_ylabel() == "attribution · prediction"
+    np.testing.assert_allclose(values, curve.to_frame().query("closed == 'right'")["value"])
+
+
+def test_the_data_below(tree, diabetes):
+    X = diabetes[0]
+    column = X["bmi"].mask(X.index % 10 == 0)
+    ax = plot.curve(tree.curve("bmi"), data=column)
+    (strip,) = [p for p in ax.patches if isinstance(p, StepPatch) and p.get_fill()]
+    heights, edges, _ = strip.get_data()
+    expected = np.histogram(column.dropna(), edges)[0]
+    np.testing.assert_allclose(heights / heights.max(), expected / expected.max())
+    assert 0 < heights.max() < 0.2  # of the axes
+    assert ax.get_xlabel() == "bmi\n442 rows, 10.2 % missing"
+    # nothing of the curve is covered
+    low, high = ax.get_ylim()
+    assert steps_of(ax)[0][0].min() > low + heights.max() * (high - low)
+
+
+def test_missing_values_have_a_line():
+    X = pd.DataFrame({"a": [1.0, 2.0, np.nan, 4.0] * 20})
+    y = X["a"].fillna(9)
+    model = HistGradientBoostingRegressor(max_iter=5, min_samples_leaf=5).fit(X, y)
+    explainer = MeasureExplainer(model, PartialDependence() - Expectation()).fit(X)
+    curve = explainer.curve("a")
+    ax = plot.curve(curve, data=X["a"])
+    (text,) = [t for t in ax.texts if t.get_text() == "missing"]
+    assert text.xy[1] == curve([np.nan])[0]
+    assert not plot.curve(curve, data=X["a"].dropna()).texts  # nothing is missing there
+
+
+def test_thin_support_is_shaded(tree):
+    data = np.array([1.0, 2.0, 3.0, 4.0, 4.0, np.nan])
+    support = np.array([10.0, 50.0, 29.0, 12.0, 12.0, 1.0])
+    curve = Curve("x", ("prediction",), FunctionTable(lambda v: np.c_[v], np.array([0.0, 5.0])))
+    ax = plot.curve(curve, data=data, support=support)
+    (shade,) = [c for c in ax.collections if c.get_label() == "fewer than 30 rows behind"]
+    spans = [path.get_extents() for path in shade.get_paths()]
+    assert [(s.x0, s.x1) for s in spans] == [(0.0, 1.5), (2.5, 5.0)]
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == ["fewer than 30 rows behind"]
+    assert plot.curve(curve, data=data, support=np.full(6, 30.0)).get_legend() is None
+    with pytest.raises(ValueError, match="support has shape"):
+        plot.curve(curve, data=data, support=support[:2])
+    with pytest.raises(ValueError, match="support needs data"):
+        plot.curve(curve, support=support)
+
+
+def levels_curve(values, **more):
+    function = lambda asked: np.array([[values[level]] for level in asked])  # noqa: E731
+    return Curve(
+        "c", ("prediction",), LevelTable(function, [(list(values), [list(values)])]), **more
+    )
+
+
+def test_levels_are_bars():
+    first = levels_curve({"a": 1.0, "$b$": -2.0, "missing": 0.5, "any other": 0.1})
+    ax = plot.curve(first, data=["a", "a", "new", None, "$b$"], support=[50, 50, 3, 4, 50])
+    assert [t.get_text() for t in ax.get_xticklabels()] == ["a", "$b$", "missing", "any other"]
+    bars, strip = ax.containers
+    assert [bar.get_height() for bar in bars] == [1.0, -2.0, 0.5, 0.1]
+    heights = np.array([bar.get_height() for bar in strip])
+    np.testing.assert_allclose(heights / heights.max(), [1, 0.5, 0.5, 0.5])
+    (shade,) = [c for c in ax.collections if "fewer" in c.get_label()]
+    assert [path.get_extents().x0 for path in shade.get_paths()] == [1.5, 2.5]
+    assert "20.0 % missing" in ax.get_xlabel()
+    saved(ax)
+
+
+def test_curves_together(tree, diabetes):
+    X, y = diabetes
+    uniform = MeasureExplainer(tree.estimator, "uniform").fit(X)
+    pair = {"joint": tree.curve("bmi"), "uniform": uniform.curve("bmi")}
+    for ax in (plot.curve(pair), plot.curve(list(pair.values()), labels=list(pair))):
+        assert [t.get_text() for t in ax.get_legend().get_texts()] == ["joint", "uniform"]
+        assert len(steps_of(ax)) == 2
+    two = plot.curve([levels_curve({"a": 1.0, "b": 2.0}), levels_curve({"b": 3.0, "c": 4.0})])
+    assert [t.get_text() for t in two.get_xticklabels()] == ["a", "b", "c"]
+    assert [[bar.get_height() for bar in side] for side in two.containers] == [[1, 2], [3, 4]]
+
+
+def test_what_cannot_be_drawn_together(tree):
+    plt.close("all")
+    with pytest.raises(ValueError, match=r"of one column .* \['bmi', 'age'\]"):
+        plot.curve([tree.curve("bmi"), tree.curve("age")])
+    with pytest.raises(ValueError, match="2 curves, but labels"):
+        plot.curve([tree.curve("bmi"), tree.curve("bmi")], labels=["a"])
+    numbers = Curve("c", ("prediction",), FunctionTable(lambda v: np.c_[v], np.array([0.0, 5.0])))
+    with pytest.raises(ValueError, match="levels, line"):
+        plot.curve([levels_curve({"a": 1.0}), numbers])
+    with pytest.raises(ValueError, match="does not know its offset"):
+        plot.curve(numbers, centered=True)
+    with pytest.raises(ValueError, match="data of 'c' must be numbers"):
+        plot.curve(numbers, data=["a", "b"])
+    with pytest.raises(ValueError, match="holds dates, its curve numbers"):
+        plot.curve(numbers, data=pd.to_datetime(["2024-01-01"]))
+    with pytest.raises(TypeError, match="a Curve, or a list"):
+        plot.curve([3])
+    with pytest.raises(TypeError, match="a Curve, or a list"):
+        plot.curve([])
+    assert plt.get_fignums() == []
+
+
+@pytest.mark.parametrize("zone", [None, "Europe/Rome"])
+def test_dates_are_dates(zone):
+    days = pd.Series(pd.date_range("2022-01-01", periods=700, tz=zone))
+    numbers = np.arange(700.0)
+    points = days.to_numpy() if zone is None else days
+    curve = Curve("day", ("prediction",), FunctionTable(lambda v: numbers[:, None], points))
+    ax = plot.curve(curve, data=days.mask(days.index == 3))
+    np.testing.assert_allclose(
+        ax.lines[0].get_xdata(), date2num(days.dt.tz_localize(None).to_numpy())
+    )
+    assert num2date(ax.get_xlim()[0]).year == 2022
+    saved(ax)
+    assert "2023" in " ".join(t.get_text() for t in ax.get_xticklabels())
+    assert "0.1 % missing" in ax.get_xlabel()
+
+
+def test_functions_of_few_points_and_of_times():
+    one = Curve("x", ("prediction",), FunctionTable(lambda v: np.ones((len(v), 1)), np.array([3])))
+    saved(plot.curve(one, data=[3, 3]))
+    waits = pd.to_timedelta([1, 2], unit="D").to_numpy()
+    late = Curve("x", ("prediction",), FunctionTable(lambda v: np.ones((len(v), 1)), waits))
+    ax = plot.curve(late, data=waits)
+    assert ax.lines[0].get_xdata().tolist() == [1, 2] and ax.get_xlabel().startswith("x (days)")
+    words = np.array(["a", "b"], dtype=object)
+    named = Curve("x", ("prediction",), FunctionTable(lambda v: np.ones((len(v), 1)), words))
+    assert [t.get_text() for t in plot.curve(named).get_xticklabels()] == ["a", "b"]
+
+
+def test_a_constant_curve_and_infinite_data(diabetes):
+    X, y = diabetes
+    constant = MeasureExplainer(LinearRegression().fit(X, y), "expectation").fit(X).curve("bmi")
+    assert constant.kind == "steps"
+    saved(plot.curve(constant))
+    saved(plot.curve(constant, data=[np.inf, -np.inf, np.nan, 2.0]))
+    saved(plot.curve(constant, data=[5.0]))
+    saved(plot.curve(constant, data=[np.nan]))
+    saved(plot.curve(constant, data=pl.Series([1, None, 3])))
+    saved(plot.curve(constant, data=pd.Series([1, None, 3], dtype="Int64"), centered=False))
+
+
+def test_many_levels():
+    ax = plot.curve(levels_curve({f"level {i}": float(i) for i in range(300)}))
+    assert len(ax.containers[0]) == 300 and len(ax.get_xticklabels()) <= 40
+    saved(ax)
+
+
+# -- scales and outputs --------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def iris():
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    model = GradientBoostingClassifier(n_estimators=3, random_state=0).fit(X, y)
+    explainer = MeasureExplainer(model).fit(X)
+    return explainer, explainer.explain(X), X
+
+
+@each
+def test_an_output_has_to_be_chosen(draw, iris):
+    plt.close("all")
+    with pytest.raises(ValueError, match=r"3 outputs; choose one by output=, of '0', '1', '2'"):
+        draw(iris[1])
+    with pytest.raises(ValueError, match="no output 'nine'"):
+        draw(iris[1], output="nine")
+    assert plt.get_fignums() == []
+    ax = draw(iris[1], output="2")
+    labels = [ax.get_xlabel(), *(a.get_ylabel() for a in ax.figure.axes)]
+    assert any("logit of 2" in label for label in labels)
+
+
+def test_outputs_of_curves(iris):
+    explainer, _, X = iris
+    curve = explainer.curve(2)
+    with pytest.raises(ValueError, match=r"3 outputs; choose one by output=, of '0', '1', '2'"):
+        plot.curve(curve)
+    with pytest.raises(ValueError, match="no output 'nine'"):
+        plot.curve(curve, output="nine")
+    for output in ("1", 1):
+        ((values, edges, _),) = steps_of(plot.curve(curve, output=output))
+        middle = (edges[1:] + edges[:-1]) / 2
+        np.testing.assert_allclose(values, curve(middle)[:, 1] - explainer.base_value_[1])
+    single = explainer.curve(2, output="1")
+    np.testing.assert_array_equal(steps_of(plot.curve(single))[0][0], values)
+
+
+@pytest.mark.parametrize(
+    ("model", "scale", "label"),
+    [
+        (DecisionTreeClassifier(max_depth=2), "probability", "P(yes)"),
+        (GradientBoostingClassifier(n_estimators=2), "log-odds", "log-odds of yes"),
+        (LogisticRegression(), "log-odds", "log-odds of yes"),
+        # half the log-odds is none
+        (GradientBoostingClassifier(n_estimators=2, loss="exponential"), "decision function",
+         "decision function of yes"),
+        (LinearSVC(), "decision function", "decision function of yes"),
+        (PoissonRegressor(), "log of the prediction", "log of the prediction"),
+        (DecisionTreeRegressor(max_depth=2), "prediction", "prediction"),
+    ],
+)  # fmt: skip
+def test_the_scale_of_the_output(model, scale, label, tmp_path):
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    y = (X[:, 0] > 0.2) * 1.0
+    if hasattr(model, "predict_proba") or isinstance(model, LinearSVC):
+        y = np.where(y > 0, "yes", "no")
+    explainer = MeasureExplainer(model.fit(X, y)).fit(X)
+    explanation = explainer.explain(X)
+    assert explanation.scale == explainer.curve(0).scale == scale
+    explanation.save(tmp_path / "e.npz")
+    assert Explanation.load(tmp_path / "e.npz").scale == scale
+    assert plot.bar(explanation).get_xlabel() == f"mean of |attribution, centred| · {label}"
+    assert plot.curve(explainer.curve(0)).get_ylabel() == f"attribution, centred · {label}"
+
+
+def test_a_function_has_no_known_scale():
+    explainer = MeasureExplainer(lambda X: X[:, 0]).fit(np.eye(3))
+    assert explainer.explain(np.eye(3)).scale == ""
+
+
+# -- everything that may happen ------------------------------------------------------------------
+
+
+@each
+@pytest.mark.parametrize("g", [1, 2, 60, 500])
+def test_any_number_of_columns(draw, g):
+    saved(draw(random(n=30, g=g)))
+
+
+@each
+def test_all_of_many_columns(draw):
+    ax = draw(random(n=5, g=500), max_features=500)
+    assert len(y_names(ax)) == 500
+    assert max(ax.figure.get_size_inches() * 100) < 2**16
+
+
+@each
+@pytest.mark.parametrize("n", [1, 2])
+@pytest.mark.parametrize("value", [0.0, 3.0])
+def test_few_rows_and_constant_values(draw, n, value):
+    explanation = made(np.full((n, 3), value), predictions=np.zeros(n))
+    saved(draw(explanation))
+    saved(draw(explanation, centered=False, max_features=1))
+
+
+@each
+def test_hostile_names_are_drawn_as_they_are(draw):
+    data = pd.DataFrame(np.random.default_rng(0).normal(size=(9, len(HOSTILE))), columns=HOSTILE)
+    values = np.tile(-np.arange(len(HOSTILE)) - 1.0, (9, 1))[:, ::-1]
+    explanation = made(values, data, outputs=(r"$\bad$",), scale="log-odds")
+    ax = draw(explanation)
+    names = [text.partition(" = ")[0] for text in y_names(ax)]
+    assert names[:7] == HOSTILE[:7] or len(names) == 13  # the waterfall sums some up
+    assert set(names[:7]) <= {*HOSTILE}
+    assert not any(label.get_parse_math() for label in ax.get_yticklabels())
+    texts = " ".join(a.get_xlabel() + a.get_ylabel() for a in ax.figure.axes)
+    assert r"log-odds of $\bad$" in texts
+    saved(ax)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_names_of_curves(name):
+    one = Curve(
+        name, (name,), FunctionTable(lambda v: np.c_[v], np.array([0.0, 5.0])), scale="logit"
+    )
+    ax = plot.curve([one, one], labels=[name, "b"], data=[1.0, 2.0])
+    assert ax.get_xlabel() == drawing.shorten(name) + "\n2 rows"
+    saved(ax)
+    saved(plot.curve(levels_curve({name: 1.0})))
+
+
+def test_names_are_short():
+    assert drawing.shorten("a" * 40 + "b" * 40) == "a" * 16 + "…" + "b" * 15
+    assert drawing.shorten("a" * 32) == "a" * 32
+    assert drawing.shorten("a\nb\x00") == r"a\nb\x00"
+    assert drawing.shorten(("a", 1)) == "('a', 1)"
+    assert drawing.number(-1234.56) == "−1235" and drawing.number(2, sign=True) == "+2"
+
+
+@each
+def test_groups(draw, diabetes):
+    X, y = diabetes
+    model = DecisionTreeRegressor(max_depth=4, random_state=0).fit(X, y)
+    explainer = MeasureExplainer(model, groups={"blood": ["s1", "s2", "s5"]}).fit(X)
+    ax = draw(explainer.explain(X))
+    assert any(name.startswith("blood") for name in y_names(ax))
+    if draw is ALL["waterfall"]:
+        assert "blood (3 columns)" in y_names(ax)
+    if draw is ALL["beeswarm"]:
+        assert [t.get_text() for t in ax.get_legend().get_texts()] == ["no order"]
+    saved(ax)
+
+
+@each
+def test_duplicated_and_unusual_labels(draw):
+    data = pd.DataFrame(np.ones((4, 4)), columns=["a", "a", 3, ("b", 1)])
+    names = y_names(draw(made(np.arange(16.0).reshape(4, 4), data)))
+    assert sorted(name.partition(" = ")[0] for name in names) == ["('b', 1)", "3", "a", "a"]
+
+
+@each
+def test_polars_and_missing_data(draw):
+    data = pl.DataFrame({"a": [1.0, None, 3.0], "b": ["x", None, "z"], "c": [True, False, None]})
+    saved(draw(made(np.arange(9.0).reshape(3, 3), data)))
+
+
+@each
+def test_offsets_of_every_value(draw):
+    offset = np.random.default_rng(1).normal(size=(50, 4))
+    saved(draw(random(offset=offset, predictions=np.ones(50))))
+
+
+def test_importance_is_that_of_an_offset_of_every_value():
+    offset = np.random.default_rng(1).normal(size=(50, 4))
+    explanation = random(offset=offset)
+    np.testing.assert_allclose(widths(plot.bar(explanation)), explanation.importance())
+
+
+@each
+def test_axes_of_the_user(draw):
+    figure, axes = plt.subplots(1, 2)
+    assert draw(random(), ax=axes[1]) is axes[1]
+    assert axes[1].figure is figure and len(plt.get_fignums()) == 1
+    assert not axes[0].has_data()
+    subfigure = plt.figure().subfigures(1, 2)[0]
+    ax = subfigure.subplots()
+    assert draw(random(), ax=ax) is ax
+    saved(axes[1])
+
+
+@each
+def test_one_new_figure_and_never_shown(draw, monkeypatch):
+    monkeypatch.setattr(plt, "show", partial(pytest.fail, "shown"))
+    ax = draw(random())
+    assert plt.get_fignums() == [ax.figure.number]
+
+
+@each
+def test_styles_of_the_user(draw):
+    with plt.style.context(["dark_background", {"font.size": 7}]):
+        ax = draw(random())
+        saved(ax)
+        assert ax.get_facecolor() == (0, 0, 0, 1)
+        assert ax.get_yticklabels()[0].get_fontsize() == 7
+
+
+@each
+def test_what_is_refused(draw):
+    for wrong in (0, -1, 2.5, True, None):
+        with pytest.raises(ValueError, match="max_features"):
+            draw(random(), max_features=wrong)
+    with pytest.raises(TypeError, match="an Explanation is drawn, not a ndarray"):
+        draw(np.ones((3, 3)))
+    with pytest.raises(ValueError, match="no rows to draw"):
+        draw(made(np.empty((0, 2))))
+    assert plt.get_fignums() == []
+
+
+def test_counts_are_refused():
+    with pytest.raises(ValueError, match="max_points=0"):
+        plot.beeswarm(random(), max_points=0)
+    with pytest.raises(ValueError, match="max_rows=0"):
+        plot.heatmap(random(), max_rows=0)
+
+
+def test_matplotlib_is_imported_when_drawing_and_named_where_missing():
+    program = """
+import sys
+import skattr, numpy as np
+assert "matplotlib" not in sys.modules
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "matplotlib":
+            raise ModuleNotFoundError("blocked " + name, name=name)
+sys.meta_path.insert(0, Blocked())
+explanation = skattr.MeasureExplainer(lambda X: X[:, 0]).fit(np.eye(3)).explain(np.eye(3))
+try:
+    skattr.plot.bar(explanation)
+except ImportError as error:
+    assert "pip install 'skattr[plot]'" in str(error), error
+else:
+    raise SystemExit("no word about matplotlib")
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
