@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from functools import partial
+from itertools import pairwise
 
 import matplotlib
 
@@ -175,7 +176,13 @@ def test_colours_are_ranks_in_the_column():
         rank, missing = skattr.plot.swarm.ranks(column.to_frame("c"), 0)
         np.testing.assert_array_equal(rank, expected)
         np.testing.assert_array_equal(missing, column.isna())
-    frame = pl.DataFrame({"n": [3, None, 1], "t": days.to_list(), "s": ["b", None, "a"]})
+    frame = pl.DataFrame(
+        {
+            "n": [3, None, 1],
+            "t": [days[0].to_pydatetime(), None, days[2].to_pydatetime()],
+            "s": ["b", None, "a"],
+        }
+    )
     for k, expected in enumerate([[1, np.nan, 0], [1, np.nan, 0], [np.nan] * 3]):
         rank, missing = skattr.plot.swarm.ranks(frame, k)
         np.testing.assert_array_equal(rank, expected)
@@ -222,7 +229,7 @@ def test_values_that_add_up_lead_to_the_prediction(diabetes, measure):
     ax = plot.waterfall(explainer.explain(X), 7, max_features=4)
     bars = list(ax.containers[0])
     assert bars[0].get_x() == pytest.approx(explainer.base_value_)
-    for above, below in zip(bars, bars[1:], strict=False):
+    for above, below in pairwise(bars):
         assert below.get_x() == pytest.approx(above.get_x() + above.get_width())
     end = bars[-1].get_x() + bars[-1].get_width()
     assert end == pytest.approx(model.predict(X)[7])
@@ -414,7 +421,7 @@ def test_thin_support_is_shaded(tree):
     support = np.array([10.0, 50.0, 29.0, 12.0, 12.0, 1.0])
     curve = Curve("x", ("prediction",), FunctionTable(lambda v: np.c_[v], np.array([0.0, 5.0])))
     ax = plot.curve(curve, data=data, support=support)
-    (shade,) = [c for c in ax.collections if c.get_label() == "fewer than 30 rows behind"]
+    (shade,) = ax.collections
     spans = [path.get_extents() for path in shade.get_paths()]
     assert [(s.x0, s.x1) for s in spans] == [(0.0, 1.5), (2.5, 5.0)]
     assert [t.get_text() for t in ax.get_legend().get_texts()] == ["fewer than 30 rows behind"]
@@ -440,14 +447,14 @@ def test_levels_are_bars():
     assert [bar.get_height() for bar in bars] == [1.0, -2.0, 0.5, 0.1]
     heights = np.array([bar.get_height() for bar in strip])
     np.testing.assert_allclose(heights / heights.max(), [1, 0.5, 0.5, 0.5])
-    (shade,) = [c for c in ax.collections if "fewer" in c.get_label()]
+    (shade,) = ax.collections
     assert [path.get_extents().x0 for path in shade.get_paths()] == [1.5, 2.5]
     assert "20.0 % missing" in ax.get_xlabel()
     saved(ax)
 
 
 def test_curves_together(tree, diabetes):
-    X, y = diabetes
+    X = diabetes[0]
     uniform = MeasureExplainer(tree.estimator, "uniform").fit(X)
     pair = {"joint": tree.curve("bmi"), "uniform": uniform.curve("bmi")}
     for ax in (plot.curve(pair), plot.curve(list(pair.values()), labels=list(pair))):
@@ -551,7 +558,7 @@ def test_an_output_has_to_be_chosen(draw, iris):
 
 
 def test_outputs_of_curves(iris):
-    explainer, _, X = iris
+    explainer = iris[0]
     curve = explainer.curve(2)
     with pytest.raises(ValueError, match=r"3 outputs; choose one by output=, of '0', '1', '2'"):
         plot.curve(curve)
@@ -645,6 +652,7 @@ def test_hostile_names_of_curves(name):
     )
     ax = plot.curve([one, one], labels=[name, "b"], data=[1.0, 2.0])
     assert ax.get_xlabel() == drawing.shorten(name) + "\n2 rows"
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == [drawing.shorten(name, 60), "b"]
     saved(ax)
     saved(plot.curve(levels_curve({name: 1.0})))
 

@@ -75,17 +75,17 @@ def compare(
     titles = _titles(pair, names)
 
     ax = drawing.new_axes(ax, 6.8, drawing.height_of(round(1.4 * len(labels))) + 0.3)
-    lines = np.arange(len(labels))
+    lines, bars = np.arange(len(labels)), []
     for side in (0, 1):
         mean, error = drawing.mean_and_error(values[side], errors[side], ranking)
         shifted = lines + (side - 0.5) * 0.38
-        ax.barh(shifted, mean, height=0.36, color=drawing.PALETTE[side], label=titles[side])
+        bars.append(ax.barh(shifted, mean, height=0.36, color=drawing.PALETTE[side]))
         draw_errors(ax, mean, error, shifted)
     drawing.name_rows(ax, labels)
     drawing.bare(ax, "top", "right")
     if not any(size.any() for size in sizes):
         ax.set_xlim(0, 1)
-    drawing.legend(ax)
+    drawing.legend(ax, list(zip(bars, titles, strict=True)))
     label = drawing.value_label(
         centered, scales[0] or scales[1], pair[0].output_names[0], "mean of |{}|"
     )

@@ -25,12 +25,13 @@ TICKS = 40  # names of levels that can be read next to each other
 class Line:
     """One curve to draw."""
 
-    label: str
+    label: str | None
     kind: str  # "steps", "line" or "levels"
     x: Any  # the edges of steps (m + 1,), the points of a line (m,), or a list of m levels
     values: np.ndarray  # (m,)
     missing: float | None  # the value where the column is missing
     dates: bool = False
+    unit: str = ""
 
 
 def curve(
@@ -101,16 +102,19 @@ def curve(
 
     draw = _draw_levels if levels == {True} else _draw_numbers
     ax = drawing.new_axes(ax, 6.4, 4.0)
-    draw(ax, lines, column, thin, centered)
-    _write(ax, given, lines, column, thin, output, centered)
+    entries = draw(ax, lines, column, thin)
+    _limit(ax, lines, column, centered or levels == {True})
+    _write(ax, given, lines[0].unit, column, output, centered)
+    if entries:
+        drawing.legend(ax, entries)
     return ax
 
 
 # What is given ---------------------------------------------------------------------------------
 
 
-def _as_list(curves: Any, labels: Any) -> tuple[list[Curve], list[str]]:
-    """Return the curves and what to call them; "" for a single one without a label."""
+def _as_list(curves: Any, labels: Any) -> tuple[list[Curve], list[str | None]]:
+    """Return the curves and what to call them; None for a single one without a label."""
     if isinstance(curves, Mapping):
         labels = list(curves) if labels is None else labels
         curves = list(curves.values())
@@ -119,13 +123,13 @@ def _as_list(curves: Any, labels: Any) -> tuple[list[Curve], list[str]]:
     if wrong or not given:
         raise TypeError(f"curves must be a Curve, or a list or dict of them; got {wrong or 'none'}")
     if labels is None:
-        labels = [f"curve {i + 1}" for i in range(len(given))] if len(given) > 1 else [""]
+        labels = [f"curve {i + 1}" for i in range(len(given))] if len(given) > 1 else [None]
     if isinstance(labels, str) or len(labels) != len(given):
         raise ValueError(f"there are {len(given)} curves, but labels={labels!r}")
     features = list(dict.fromkeys(str(one.feature) for one in given))
     if len(features) > 1:
         raise ValueError(f"curves of one column are drawn together, not of {features}")
-    return given, [drawing.shorten(label, 60) for label in labels]
+    return given, [None if label is None else drawing.shorten(label, 60) for label in labels]
 
 
 def _place(names: tuple[str, ...], output: Any) -> int:
@@ -141,7 +145,7 @@ def _place(names: tuple[str, ...], output: Any) -> int:
     raise ValueError(f"There is no output {output!r}; the outputs are {str(names)[1:-1]}.")
 
 
-def _line(one: Curve, label: str, output: Any, centered: bool) -> Line:
+def _line(one: Curve, label: str | None, output: Any, centered: bool) -> Line:
     """Return a curve as what is drawn of it."""
     place = _place(one.output_names, output)
     frame = one.to_frame()
@@ -166,7 +170,7 @@ def _line(one: Curve, label: str, output: Any, centered: bool) -> Line:
     if read.levels is not None:
         return Line(label, "levels", read.levels, values, missing)
     kind = "steps" if one.kind == "steps" else "line"
-    return Line(label, kind, read.numbers, values, missing, read.dates)
+    return Line(label, kind, read.numbers, values, missing, read.dates, read.unit)
 
 
 def _thin(support: Any, column: Column | None) -> np.ndarray | None:
@@ -184,23 +188,21 @@ def _thin(support: Any, column: Column | None) -> np.ndarray | None:
 
 
 def _draw_numbers(
-    ax: Axes, lines: list[Line], column: Column | None, thin: np.ndarray | None, centered: bool
-) -> None:
-    """Draw steps and lines, with the data below."""
+    ax: Axes, lines: list[Line], column: Column | None, thin: np.ndarray | None
+) -> list[tuple]:
+    """Draw steps and lines, with the data below; return the entries of a legend."""
     low, high = _range(lines, column)
-    if thin is not None:
-        assert column is not None
-        _shade(ax, _runs(column.numbers, thin, low, high))
+    entries: list[tuple] = []
     for i, line in enumerate(lines):
         colour = _colour(i)
         if line.kind == "steps":
             edges = np.clip(line.x, low, high)
-            ax.stairs(line.values, edges, baseline=None, color=colour, linewidth=1.6,
-                      label=line.label)  # fmt: skip
+            drawn: Any = ax.stairs(line.values, edges, baseline=None, color=colour, linewidth=1.6)
         else:
             marker = "o" if len(line.x) <= 30 else ""
-            ax.plot(line.x, line.values, marker=marker, markersize=3.5, color=colour,
-                    linewidth=1.6, label=line.label)  # fmt: skip
+            (drawn,) = ax.plot(line.x, line.values, marker=marker, markersize=3.5, color=colour,
+                               linewidth=1.6)  # fmt: skip
+        entries += [(drawn, line.label)] if line.label is not None else []
         if line.missing is not None and (column is None or column.missing.any()):
             above = i % 2 == 0  # of two close lines both words are read
             ax.axhline(line.missing, color=colour, linewidth=1.2, linestyle=(0, (4, 3)))
@@ -220,14 +222,15 @@ def _draw_numbers(
         heights, edges = np.histogram(inside, bins=min(48, 4 + len(inside)), range=(low, high))
         ax.stairs(heights / max(heights.max(), 1) * STRIP, edges, fill=True, color=drawing.GREY,
                   alpha=0.55, transform=ax.get_xaxis_transform(), linewidth=0)  # fmt: skip
+        if thin is not None:
+            entries += _shade(ax, _runs(column.numbers, thin, low, high))
     if lines[0].dates:
         ax.xaxis_date()
         from matplotlib.dates import ConciseDateFormatter
 
         ax.xaxis.set_major_formatter(ConciseDateFormatter(ax.xaxis.get_major_locator()))
     ax.set_xlim(low, high)
-    ends = [line.missing for line in lines if line.missing is not None]
-    _limits(ax, np.concatenate([*(line.values for line in lines), ends]), column, centered)
+    return entries
 
 
 def _range(lines: list[Line], column: Column | None) -> tuple[float, float]:
@@ -242,7 +245,7 @@ def _range(lines: list[Line], column: Column | None) -> tuple[float, float]:
     if not len(ends):
         return 0.0, 1.0
     low, high = float(ends.min()), float(ends.max())
-    if low == high:
+    if high - low <= 1e-12 * abs(low):
         around = 0.05 * abs(low) or 1.0
         return low - around, high + around
     return low, high
@@ -259,10 +262,13 @@ def _runs(x: np.ndarray, thin: np.ndarray, low: float, high: float) -> list[tupl
     return [(borders[a], borders[b] - borders[a]) for a, b in turns.reshape(-1, 2)]
 
 
-def _shade(ax: Axes, runs: list[tuple[float, float]]) -> None:
-    ax.broken_barh(runs, (0, 1), transform=ax.get_xaxis_transform(), facecolor=drawing.AMBER,
-                   alpha=0.22, linewidth=0, zorder=0.4,
-                   label=f"fewer than {THIN} rows behind")  # fmt: skip
+def _shade(ax: Axes, runs: list[tuple[float, float]]) -> list[tuple]:
+    """Shade (begin, width) where few rows are behind a value."""
+    if not runs:
+        return []
+    shade = ax.broken_barh(runs, (0, 1), transform=ax.get_xaxis_transform(), linewidth=0,
+                           facecolor=drawing.AMBER, alpha=0.22, zorder=0.4)  # fmt: skip
+    return [(shade, f"fewer than {THIN} rows behind")]
 
 
 def _colour(i: int) -> str:
@@ -273,20 +279,21 @@ def _colour(i: int) -> str:
 
 
 def _draw_levels(
-    ax: Axes, lines: list[Line], column: Column | None, thin: np.ndarray | None, centered: bool
-) -> None:
-    """Draw a bar for each level and curve, with the data below."""
+    ax: Axes, lines: list[Line], column: Column | None, thin: np.ndarray | None
+) -> list[tuple]:
+    """Draw a bar for each level and curve, with the data below; return what a legend says."""
     tables = [dict(zip(line.x, line.values, strict=True)) for line in lines]
     for table, line in zip(tables, lines, strict=True):
         if line.missing is not None:
             table.setdefault("missing", line.missing)
     levels = list(dict.fromkeys(level for table in tables for level in table))
     width = 0.8 / len(lines)
+    entries: list[tuple] = []
     for i, (table, line) in enumerate(zip(tables, lines, strict=True)):
         places = [p for p, level in enumerate(levels) if level in table]
-        ax.bar(np.array(places) + (i - (len(lines) - 1) / 2) * width,
-               [table[levels[p]] for p in places], width * 0.94,
-               color=_colour(i), label=line.label)  # fmt: skip
+        middle = np.array(places) + (i - (len(lines) - 1) / 2) * width
+        drawn = ax.bar(middle, [table[levels[p]] for p in places], width * 0.94, color=_colour(i))
+        entries += [(drawn, line.label)] if line.label is not None else []
     if column is not None:
         where = column.among(levels)  # (n,) positions, -1 for what has no bar
         counts = np.bincount(where[where >= 0], minlength=len(levels))
@@ -294,7 +301,7 @@ def _draw_levels(
                color=drawing.GREY, transform=ax.get_xaxis_transform())  # fmt: skip
         if thin is not None:
             few = np.unique(where[thin & (where >= 0)])
-            _shade(ax, [(place - 0.5, 1.0) for place in few])
+            entries += _shade(ax, [(place - 0.5, 1.0) for place in few])
     step = -(-len(levels) // TICKS)
     names = [drawing.raw_text(level) for level in levels][::step]
     longest = max(map(len, names)) * len(names)
@@ -302,21 +309,21 @@ def _draw_levels(
     ax.set_xticks(np.arange(0, len(levels), step), names, rotation=turn,
                   ha="right" if turn == 40 else "center", **drawing.LITERAL)  # fmt: skip
     ax.set_xlim(-0.6, len(levels) - 0.4)
-    _limits(ax, np.append(np.concatenate([line.values for line in lines]), 0.0), column, centered)
+    return entries
 
 
 # Words and limits ------------------------------------------------------------------------------
 
 
-def _limits(ax: Axes, values: np.ndarray, column: Column | None, centered: bool) -> None:
+def _limit(ax: Axes, lines: list[Line], column: Column | None, from_zero: bool) -> None:
     """Set the limits of values, with room for the strip, and draw the zero line."""
-    values = values[np.isfinite(values)]
-    low, high = float(values.min(initial=np.inf)), float(values.max(initial=-np.inf))
-    if centered:
-        low, high = min(low, 0.0), max(high, 0.0)
-    size = (high - low) or abs(high) * 0.2 or 2.0
-    middle = (low + high) / 2
-    low, high = min(low, middle - size / 2), max(high, middle + size / 2)
+    ends = [line.missing for line in lines if line.missing is not None]
+    values = np.concatenate([*(line.values for line in lines), ends, [0.0] * from_zero])
+    low, high = float(values.min()), float(values.max())
+    size = high - low
+    if size <= 1e-12 * abs(high):  # a constant stands in the middle
+        size = abs(high) * 0.2 or 2.0
+        low, high = low - size / 2, high + size / 2
     below = 0.08 if column is None else 0.08 + STRIP * 1.6
     ax.set_ylim(low - below * size, high + 0.08 * size)
     drawing.zero_line(ax, vertical=False)
@@ -325,16 +332,15 @@ def _limits(ax: Axes, values: np.ndarray, column: Column | None, centered: bool)
 def _write(
     ax: Axes,
     given: list[Curve],
-    lines: list[Line],
+    unit: str,
     column: Column | None,
-    thin: np.ndarray | None,
     output: Any,
     centered: bool,
 ) -> None:
-    """Write the labels, and a legend where there is something to tell apart."""
-    label = drawing.shorten(given[0].feature)
+    """Write the labels of the axes."""
+    label = drawing.shorten(given[0].feature) + unit
     if column is not None:
-        label += f"{column.unit}\n{column.describe()}"
+        label += f"\n{column.describe()}"
     ax.set_xlabel(label, **drawing.LITERAL)
     units = {(one.scale, one.output_names[_place(one.output_names, output)]) for one in given}
     words = "attribution, centred" if centered else "attribution"
@@ -342,5 +348,3 @@ def _write(
         words = drawing.value_label(centered, *units.pop())
     ax.set_ylabel(words, **drawing.LITERAL)
     drawing.bare(ax, "top", "right")
-    if thin is not None or any(line.label for line in lines):
-        drawing.legend(ax)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -179,10 +180,13 @@ def zero_line(ax: Axes, vertical: bool = True) -> None:
     (ax.axvline if vertical else ax.axhline)(0, color=GREY, linewidth=0.8, zorder=0.5)
 
 
-def legend(ax: Axes, **options: Any) -> None:
-    """Draw a legend of literal names."""
-    for text in ax.legend(frameon=False, fontsize="small", **options).get_texts():
-        text.set(**LITERAL)
+def legend(ax: Axes, entries: Sequence[tuple[Any, str]], **options: Any) -> None:
+    """Draw a legend of (artist, name), names taken literally."""
+    artists = [artist for artist, _ in entries]
+    # matplotlib leaves out names that begin with "_", so they are written in afterwards
+    drawn = ax.legend(artists, ["-"] * len(artists), frameon=False, fontsize="small", **options)
+    for text, (_, name) in zip(drawn.get_texts(), entries, strict=True):
+        text.set(text=name, **LITERAL)
 
 
 def height_of(n_rows: int) -> float:

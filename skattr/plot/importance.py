@@ -53,7 +53,7 @@ def bar(
     >>> explanation = skattr.MeasureExplainer(tree).fit(X).explain(X)
     >>> ax = skattr.plot.bar(explanation, max_features=4)
     >>> [label.get_text() for label in ax.get_yticklabels()]
-    ['bmi', 's5', 'bp', 's6', '6 other columns']
+    ['bmi', 's5', 's3', 'age', '6 other columns']
     """
     explanation = drawing.check(explanation, output, max_features)
     values = drawing.values_of(explanation, centered)

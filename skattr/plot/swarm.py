@@ -147,14 +147,17 @@ def _scatter(ax: Axes, x: np.ndarray, y: np.ndarray, rank: np.ndarray, gone: np.
     size = 16 if len(x) <= 1000 else 9
     ordered = ~np.isnan(rank)
     plain = ~ordered & ~gone
+    neutral = []
     if plain.any():
-        ax.scatter(x[plain], y[plain], s=size, color=drawing.GREY, label="no order", **SIZES)
+        dots = ax.scatter(x[plain], y[plain], s=size, color=drawing.GREY, **SIZES)
+        neutral.append((dots, "no order"))
     if gone.any():
-        ax.scatter(x[gone], y[gone], s=size, facecolors="none", edgecolors=drawing.GREY,
-                   label="missing", **SIZES)  # fmt: skip
-    if plain.any() or gone.any():
-        # above the axes: "best" would look at every point
-        drawing.legend(ax, loc="lower right", bbox_to_anchor=(1, 1), ncols=2, borderaxespad=0)
+        rings = ax.scatter(x[gone], y[gone], s=size, facecolors="none", edgecolors=drawing.GREY,
+                           **SIZES)  # fmt: skip
+        neutral.append((rings, "missing"))
+    if neutral:  # above the axes: "best" would look at every point
+        above: dict[str, Any] = {"loc": "lower right", "bbox_to_anchor": (1, 1)}
+        drawing.legend(ax, neutral, ncols=2, borderaxespad=0, **above)
     if not ordered.any():
         return
     from matplotlib import colormaps
