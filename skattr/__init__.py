@@ -7,7 +7,9 @@ from skattr.curves import Curve
 from skattr.explainer import MeasureExplainer
 from skattr.explanation import Explanation
 
-__all__ = ["Curve", "Explanation", "MeasureExplainer", "__version__", "plot", "write_report"]
+__all__ = [
+    "Curve", "Explanation", "MeasureExplainer", "__version__", "metrics", "plot", "write_report",
+]  # fmt: skip
 
 
 _LAZY = ("metrics", "plot")  # modules that are imported when they are first asked for
