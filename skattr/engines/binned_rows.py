@@ -116,12 +116,6 @@ class BinnedRows(Engine):
         self, pieces: Any, state: Any, X: Any, codes: Any, own: Own, chosen: list[int], jobs: Jobs
     ) -> np.ndarray:
         """Return the values of groups and of open columns, one pass over the rows for each."""
-        if state.grid is None:
-            names = [pieces.grid.names[k] for a in chosen for k in own[a]]
-            raise ValueError(
-                f"columns {names}: numbers that float64 rounds are told apart by the model; give "
-                "them as float64"
-            )
         grid, found = state.grid.meet(X)
         boxes = pieces.on(grid)
         result = np.empty((len(X), len(chosen), boxes.n_outputs))
@@ -164,6 +158,11 @@ def look_up(
     k = own[a][0]
     result = curve.at(codes[k], frames.column(X, k))
     gone = np.flatnonzero(np.isnan(result[:, 0]))
+    if len(gone) and not curve.partial:
+        raise ValueError(
+            f"column {curve.bins.name!r}: the model tells numbers apart that float64 rounds; give "
+            "it as float64"
+        )
     if len(gone):
         rows = frames.take_rows(X, gone)
         some = np.ascontiguousarray(codes[:, gone])

@@ -34,7 +34,7 @@ from skattr.kernels.boxes import (
     go_right,
     whole,
 )
-from skattr.kernels.one_violation import _fill_side
+from skattr.kernels.one_violation import fill_side
 
 
 class Given(NamedTuple):
@@ -212,7 +212,7 @@ def walk(table, trees, owners, rows, given, sums):
             g = owner[nodes[node, COLUMN]]
             phase[level] += 1
             if phase[level] == 1:
-                _fill_side(
+                fill_side(
                     nodes, node, sets, offset, is_set,
                     order, start, prefixes, missing, side, level,
                 )  # fmt: skip

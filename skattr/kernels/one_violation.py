@@ -91,7 +91,7 @@ def _index(codes, offset, order, start, prefixes, missing):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _fill_side(nodes, node, sets, offset, is_set, order, start, prefixes, missing, side, level):
+def fill_side(nodes, node, sets, offset, is_set, order, start, prefixes, missing, side, level):
     """Fill side with the rows that a split sends left."""
     k = nodes[node, COLUMN]
     split = nodes[node, SPLIT]
@@ -159,7 +159,7 @@ def walk(table, trees, owners, rows, sums):
             g = owner[nodes[node, COLUMN]]
             phase[level] += 1
             if phase[level] == 1:
-                _fill_side(
+                fill_side(
                     nodes, node, sets, offset, is_set,
                     order, start, prefixes, missing, side, level,
                 )  # fmt: skip
