@@ -181,6 +181,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         self._attributions, self._own = attributions(self.groups, self._names)
         self._domain = read_domain(self.domain, self._names)
         X, weights = that_count(X, weights)
+        self._n_background = len(X)
         self._seed = int(check_random_state(self.random_state).randint(2**31))
         self._refuted: str | None = None
         self._points: dict[int, np.ndarray] = {}
@@ -219,8 +220,10 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
             return self
         self._refuse_open_columns()
         X = check_X(self, X, reset=False)
-        batch = self._prepare(*that_count(X, _weights(sample_weight, X)))
+        X, weights = that_count(X, _weights(sample_weight, X))
+        batch = self._prepare(X, weights)
         self._publish(merge(self._solved().terms, batch))
+        self._n_background += len(X)
         return self
 
     def explain(self, X: Any, *, features: Any = None, predictions: bool = True) -> Explanation:
