@@ -10,9 +10,9 @@ import json
 import math
 import os
 import uuid
-from collections.abc import Mapping
-from contextlib import suppress
-from typing import Any
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any, BinaryIO
 
 import narwhals as nw
 import numpy as np
@@ -41,11 +41,18 @@ def write(path: str | os.PathLike, fields: Mapping[str, Any]) -> None:
     text = json.dumps(header, ensure_ascii=False, allow_nan=False).encode("utf-8", "surrogatepass")
     arrays["header"] = np.frombuffer(text, dtype=np.uint8)
 
+    with whole_file(path) as file:
+        np.savez(file, **arrays)  # type: ignore[arg-type]
+
+
+@contextmanager
+def whole_file(path: str | os.PathLike) -> Iterator[BinaryIO]:
+    """Open a temporary file in the same folder, and move it to `path` once it is written."""
     path = os.path.realpath(path)  # a link stays a link
     temporary = os.path.join(os.path.dirname(path), f".{uuid.uuid4().hex}.tmp")
     try:
         with open(temporary, "xb") as file:
-            np.savez(file, **arrays)  # type: ignore[arg-type]
+            yield file
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
