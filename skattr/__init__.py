@@ -6,6 +6,7 @@ from skattr._version import __version__
 from skattr.curves import Curve
 from skattr.explainer import MeasureExplainer
 from skattr.explanation import Explanation
+from skattr.report import write_report
 
 __all__ = [
     "Curve", "Explanation", "MeasureExplainer", "__version__", "metrics", "plot", "write_report",
@@ -22,8 +23,3 @@ def __getattr__(name: str) -> object:
     if name in _LATER:  # an ImportError, because `from … import` would swallow another one's words
         raise ImportError(f"skattr.{name} is not built yet")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def write_report(*args: object, **kwargs: object) -> None:
-    """Write one HTML report; not built yet."""
-    raise NotImplementedError("write_report is not built yet; use Explanation.to_frame()")

@@ -1,0 +1,320 @@
+"""What a report says in words: summary, warnings, checks, and the code that makes it again."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from dataclasses import dataclass
+from importlib import metadata
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+from skattr import frames
+from skattr._version import __version__
+from skattr.explanation import Explanation
+from skattr.report.tables import Column
+from skattr.report.words import (
+    measure_text,
+    number_format,
+    shown,
+    shown_value,
+)
+
+THIN = 30  # effective rows below which a value is said to stand on few
+NAMED = 8  # columns or levels that a warning names
+
+
+@dataclass(frozen=True)
+class Note:
+    """A warning or a check: its title, what was found, and "ok", "look" or "info"."""
+
+    title: str
+    text: str
+    verdict: str = "look"
+
+
+def summary(explainer: Any, explanation: Explanation, settings: Any) -> list[tuple[str, str]]:
+    """Return (what, value) pairs, without the measure."""
+    n, d = explanation.data.shape
+    g = len(explanation.feature_names)
+    return [
+        ("Model", model_name(explainer)),
+        ("Read as", shown(explainer.pieces_.describe(), 400)),
+        ("Explains", explains(explanation)),
+        ("Rows explained", f"{n:,} rows of {d} columns; {g} attributions"),
+        ("Background", f"{explainer._n_background:,} rows"),
+        ("Mean of f over the background", _base(explanation)),
+        ("Engine", ", ".join(explanation.engine)),
+        ("Accuracy", _accuracy(explainer, explanation)),
+        ("Seed", _seed(explainer)),
+        ("Versions", versions(explainer)),
+        ("Run time", settings.run_time),
+        ("Written", settings.date),
+    ]
+
+
+def subtitle(explainer: Any, explanation: Explanation) -> str:
+    """Return the summary in one line."""
+    kind = "exact" if explanation.exact else "approximate"
+    return (
+        f"{model_name(explainer)} · {len(explanation):,} rows explained against "
+        f"{explainer._n_background:,} · {kind} · centred values"
+    )
+
+
+def explains(explanation: Explanation) -> str:
+    """Return the scale of the values, and the outputs."""
+    outputs = ", ".join(shown(name) for name in explanation.output_names)
+    scale = shown(explanation.scale) or "output"
+    return scale if outputs == scale else f"{scale} of {outputs}"
+
+
+def model_name(explainer: Any) -> str:
+    """Return the classes of the model, step by step."""
+    model = explainer.estimator_
+    if isinstance(model, Pipeline):
+        kinds = [getattr(step, "__name__", type(step).__name__) for _, step in model.steps]
+        return shown("Pipeline: " + " → ".join(kinds), 400)
+    return shown(getattr(model, "__name__", type(model).__name__))
+
+
+def versions(explainer: Any) -> str:
+    """Return the versions of what computed the values."""
+    model = explainer._output.estimator
+    while hasattr(model, "steps"):
+        model = model.steps[-1][1]
+    library = type(model).__module__.partition(".")[0]
+    names = ["numpy", "scikit-learn", "numba", "pandas"]
+    if library in ("xgboost", "lightgbm", "catboost", "torch", "interpret"):
+        names.append(library)
+    found = [f"skattr {__version__}", f"Python {platform.python_version()}"]
+    for name in names:
+        try:
+            found.append(f"{name} {metadata.version(name)}")
+        except metadata.PackageNotFoundError:  # under another name, such as xgboost-cpu
+            found.append(f"{name} {getattr(sys.modules.get(name), '__version__', 'unknown')}")
+    return ", ".join(found)
+
+
+def _base(explanation: Explanation) -> str:
+    base = np.atleast_1d(explanation.base_value)
+    write = number_format(base)
+    if len(base) == 1:
+        return write(base[0])
+    names = map(shown, explanation.output_names)
+    return ", ".join(f"{name}: {write(b)}" for name, b in zip(names, base, strict=True))
+
+
+def _accuracy(explainer: Any, explanation: Explanation) -> str:
+    if explanation.exact:
+        return "exact: every value is the integral, up to rounding"
+    error = explanation.std_error
+    largest = 0.0 if error is None else float(np.max(error))
+    return (
+        f"approximate: largest standard error {largest:.3g} (tol={explainer.tol:g}, in units of "
+        "the spread of f)"
+    )
+
+
+def _seed(explainer: Any) -> str:
+    if explainer.exact_:
+        return "none used: nothing is random"
+    return f"random_state={shown_value(explainer.random_state)}"
+
+
+# Warnings --------------------------------------------------------------------------------------
+
+
+def warnings(
+    explainer: Any, explanation: Explanation, columns: list[Column], include_data: bool
+) -> list[Note]:
+    """Return what a reader should know before trusting the values."""
+    found = [
+        _thin(explanation),
+        _missing(columns),
+        *_unseen(columns, include_data),
+        _approximate(explainer, explanation),
+    ]
+    if explainer._refuted is not None:
+        found.append(Note("Black box", f"{explainer._refuted}; it is explained as a black box"))
+    return [note for note in found if note is not None]
+
+
+def _thin(explanation: Explanation) -> Note | None:
+    support = explanation.support
+    if support is None or not (support < THIN).any():
+        return None
+    few = support < THIN
+    worst = np.argsort(-few.sum(axis=0), kind="stable")[:NAMED]
+    names = [
+        f"{shown(explanation.feature_names[j])} ({few[:, j].sum()} rows)"
+        for j in worst
+        if few[:, j].any()
+    ]
+    return Note(
+        "Thin support",
+        f"{few.sum()} of {few.size} values stand on fewer than {THIN} background rows "
+        f"(effective number; the least {support.min():.1f}): {', '.join(names)}",
+    )
+
+
+def _missing(columns: list[Column]) -> Note | None:
+    gone = [(column.name, int(column.missing.sum())) for column in columns]
+    gone = sorted([(name, n) for name, n in gone if n], key=lambda each: -each[1])
+    if not gone:
+        return None
+    more = f" and {len(gone) - NAMED} more columns" if len(gone) > NAMED else ""
+    listed = ", ".join(f"{name} ({n} rows)" for name, n in gone[:NAMED])
+    return Note(
+        "Missing values", f"{listed}{more}. They are treated as the model treats them.", "info"
+    )
+
+
+def _unseen(columns: list[Column], include_data: bool) -> list[Note]:
+    found = []
+    for column in columns:
+        known = column.levels()
+        if known is None:
+            continue
+        new = [v for v in frames.distinct_levels(column.parts[0]) if v not in known]
+        if new:
+            rows = int(column.parts[0].isin(new).sum())
+            listed = ", ".join(shown_value(v) for v in new[:NAMED])
+            listed += f" and {len(new) - NAMED} more" if len(new) > NAMED else ""
+            names = f": {listed}" if include_data else ""
+            text = f"{column.name}: {len(new)} levels that the model does not know, in {rows} rows"
+            found.append(Note("Unseen categories", text + names))
+    return found
+
+
+def _approximate(explainer: Any, explanation: Explanation) -> Note | None:
+    if explanation.exact:
+        return None
+    text = "The values are estimates; tables and figures show or name their standard errors."
+    spread = explainer._solution.spread
+    if explanation.std_error is not None and spread is not None:
+        size = explanation.std_error / (spread if explanation.std_error.ndim == 3 else spread[0])
+        far = int((size > explainer.tol * (1 + 1e-9)).sum())
+        if far:
+            text += (
+                f" {far} of {size.size} stopped at max_evals={explainer.max_evals} with a "
+                f"standard error above tol; raise max_evals."
+            )
+    return Note("Approximate values", text)
+
+
+# Checks ----------------------------------------------------------------------------------------
+
+
+def checks(explainer: Any, explanation: Explanation, rows: np.ndarray) -> list[Note]:
+    """Return what was verified, on some rows where the whole would be slow."""
+    return [
+        *(_gap(explanation.select(name)) for name in explanation.output_names[:NAMED]),
+        _reading(explainer, explanation, rows),
+        _repeat(explainer, explanation, rows),
+        _errors(explanation),
+    ]
+
+
+def _gap(one: Explanation) -> Note:
+    """Say how far centred values + base value are from the prediction."""
+    title = f"Completeness gap of {shown(one.output_names[0])}"
+    if one.predictions is None:
+        return Note(title, "not computed: the explanation has no predictions", "info")
+    gap = one.values.sum(axis=1) + one.base_value - one.predictions  # (n,)
+    spread, size = float(np.std(one.predictions)), float(np.sqrt(np.mean(gap**2)))
+    write = number_format(gap)
+    text = (
+        f"centred values + mean of f − prediction: from {write(gap.min())} to {write(gap.max())}, "
+        f"root mean square {write(size)}"
+    )
+    if spread > 0:
+        text += f", {size / spread:.0%} of the spread of the predictions"
+    scale = max(spread, float(np.abs(one.predictions).max()))
+    if np.abs(gap).max() <= 1e-8 * scale:
+        return Note(title, f"{text}. The values add up to the prediction.", "ok")
+    return Note(
+        title,
+        f"{text}. What one column at a time does not say: interactions, and what columns tell "
+        "about each other. This measure does not promise that it is 0.",
+        "info",
+    )
+
+
+def _reading(explainer: Any, explanation: Explanation, rows: np.ndarray) -> Note:
+    title = "Certificate: the model was read right"
+    some = frames.take_rows(_as_fitted(explainer, explanation.data), rows)
+    found = explainer.pieces_.reading(some)
+    if found is None:
+        return Note(title, "nothing was read: the model itself was evaluated", "ok")
+    values, allowed = found
+    off = np.abs(values - explainer.pieces_.predict(some))
+    verdict = "ok" if (off <= allowed).all() else "look"
+    text = f"pieces and model differ by at most {off.max():.1e} on {len(rows)} rows of this report"
+    return Note(title, text, verdict)
+
+
+def _as_fitted(explainer: Any, data: Any) -> Any:
+    names = explainer._names
+    return frames.reorder(data, names) if explainer._named and frames.is_frame(data) else data
+
+
+def _repeat(explainer: Any, explanation: Explanation, rows: np.ndarray) -> Note:
+    """Explain a few rows alone, and compare with what they got among all others."""
+    few = rows[:: max(1, len(rows) // 5)][:5]
+    names = list(explanation.feature_names)
+    part = explanation[few]
+    again = explainer.explain(part.data, features=names, predictions=False).centered()
+    off = float(np.abs(again.values - part.values).max())
+    text = f"{len(few)} rows explained once more, alone: largest difference {off:.1e}"
+    return Note("Certificate: the values can be computed again", text, "ok" if off == 0 else "look")
+
+
+def _errors(explanation: Explanation) -> Note:
+    if explanation.std_error is None:
+        return Note("Error bars", "none: the values are exact up to rounding", "ok")
+    error = explanation.std_error
+    text = f"standard errors: median {np.median(error):.2e}, largest {error.max():.2e}"
+    return Note("Error bars", text, "info")
+
+
+# Code ------------------------------------------------------------------------------------------
+
+
+def code(explainer: Any, path: str, settings: dict[str, Any], include_data: bool) -> str:
+    """Return Python that makes the report again, given the model and the data."""
+    defaults = type(explainer)(None).get_params(deep=False)
+    params = explainer.get_params(deep=False)
+    private = () if include_data else ("domain",)
+    changed = {
+        name: "..." if name in private else shown(repr(value), 400)
+        for name, value in params.items()
+        if name not in ("estimator", "measure") and not _same(value, defaults[name])
+    }
+    kinds = sorted({type(term).__name__ for _, term in _terms(explainer)})
+    arguments = ["model", f"measure={measure_text(explainer.measure_, include_data)}"]
+    arguments += [f"{name}={value}" for name, value in changed.items()]
+    given = "".join(f", {name}={value!r}" for name, value in settings.items())
+    return "\n".join(
+        [
+            "from skattr import MeasureExplainer, write_report",
+            f"from skattr.measures import {', '.join(kinds)}",
+            "",
+            f"explainer = MeasureExplainer({', '.join(arguments)})",
+            f"explainer.fit(X_background)  # {explainer._n_background} rows",
+            "explanation = explainer.explain(X)",
+            f"write_report(explainer, X, {shown(repr(path), 200)}{given})",
+        ]
+    )
+
+
+def _terms(explainer: Any) -> list:
+    from skattr.measures.base import as_terms
+
+    return as_terms(explainer.measure_)
+
+
+def _same(a: Any, b: Any) -> bool:
+    return a is b or (type(a) is type(b) and not isinstance(a, np.ndarray) and bool(a == b))

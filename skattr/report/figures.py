@@ -1,0 +1,189 @@
+"""Static figures: drawn by skattr.plot, stored as small PNG images in data URIs."""
+
+from __future__ import annotations
+
+import base64
+import io
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from skattr import frames
+from skattr.explanation import Explanation
+from skattr.report.tables import Column, spread_rows
+from skattr.report.words import shown
+
+WIDTH, DPI = 5.4, 150  # inches and dots an inch
+COLOURS, SHADES = 48, 128  # of a PNG's palette: of lines and letters, and of a colour scale
+MOST_LEVELS = 40  # levels that a curve is drawn for
+MOST_POINTS = 1000  # of a cloud, and of a line of the beeswarm
+
+
+@dataclass(frozen=True)
+class Picture:
+    """An image as a data URI, what it shows, and its size in pixels."""
+
+    uri: str
+    alt: str
+    width: int
+    height: int
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """Draw with matplotlib's defaults, whatever the user has set, and put his settings back."""
+    import matplotlib
+
+    with matplotlib.rc_context(), warnings.catch_warnings():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(
+            {
+                "font.size": 10,
+                "axes.spines.top": False,
+                "axes.spines.right": False,
+                "text.parse_math": False,
+            }
+        )
+        # names may be of letters that the font lacks, or too long for the figure
+        warnings.filterwarnings("ignore", message=".*[Gg]lyph")
+        warnings.filterwarnings("ignore", message=".*layout|AutoDateLocator was unable")
+        yield
+
+
+def draw(paint: Callable[[Any], Any], alt: str, height: float, shaded: bool = False) -> Picture:
+    """Call `paint` with new Axes and return what it drew."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(WIDTH, height), dpi=DPI, layout="constrained")
+    canvas = FigureCanvasAgg(figure)
+    paint(figure.add_subplot())
+    canvas.draw()
+    width, height_px = canvas.get_width_height()
+    pixels = np.asarray(canvas.buffer_rgba())
+    return Picture(_png(pixels, shaded), alt, width, height_px)
+
+
+def _png(pixels: np.ndarray, shaded: bool) -> str:
+    """Return a PNG with a palette, a third of the size, as a data URI."""
+    from PIL import Image  # comes with matplotlib
+
+    image = Image.fromarray(pixels[..., :3].copy())
+    slow, fast = Image.Quantize.MEDIANCUT, Image.Quantize.FASTOCTREE
+    n, method = (SHADES, slow) if shaded else (COLOURS, fast)
+    image = image.quantize(n, method, dither=Image.Dither.NONE)
+    palette = np.array(image.getpalette()).reshape(-1, 3)
+    palette[(palette > 250).all(axis=1)] = 255  # white stays white
+    image.putpalette(palette.ravel().tolist())
+    buffer = io.BytesIO()
+    image.save(buffer, "png", optimize=True)
+    return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")
+
+
+def without_data(explanation: Explanation) -> Explanation:
+    """Return the explanation with every raw value replaced by an empty text."""
+    own, k = [], 0
+    for columns in explanation.columns:
+        own.append(tuple(f"x{k + i}" for i in range(len(columns))))
+        k += len(columns)
+    return replace(explanation, data=np.full((len(explanation), k), "", object), columns=tuple(own))
+
+
+def overview(explanation: Explanation, max_features: int, output: str) -> tuple[Picture, Picture]:
+    """Return importance and beeswarm of one output."""
+    from skattr import plot
+
+    n = min(max_features, len(explanation.feature_names))
+    of = f" of {output}"
+    height = 1.0 + 0.28 * n
+    return (
+        draw(
+            lambda ax: plot.bar(explanation, max_features=max_features, ax=ax),
+            f"Bar chart: importance{of}, mean of |centred value|, of {n} columns",
+            height,
+        ),
+        draw(
+            lambda ax: plot.beeswarm(
+                explanation, max_features=max_features, max_points=MOST_POINTS, ax=ax
+            ),
+            f"Beeswarm: centred values{of} of the rows explained, for {n} columns",
+            height + 0.3,
+            shaded=True,
+        ),
+    )
+
+
+def waterfall(explanation: Explanation, row: int, label: str, output: str) -> Picture:
+    """Return the waterfall of one row."""
+    from skattr import plot
+
+    n = min(12, len(explanation.feature_names))
+    alt = f"Waterfall: from the mean of f to the prediction {output} of row {label}"
+    return draw(
+        lambda ax: plot.waterfall(explanation, row, max_features=12, ax=ax), alt, 1.6 + 0.28 * n
+    )
+
+
+def panel(
+    curve: Any, column: Column, values: np.ndarray, support: Any, output: str, include_data: bool
+) -> Picture | None:
+    """Return the curve of a column; where it has none that is cheap to draw, the rows as points."""
+    if column.is_group or (not include_data and (curve is None or curve.kind != "steps")):
+        return None
+    if curve is None or not _is_drawn(curve):
+        return _cloud(column, values, output)
+    from skattr import plot
+
+    data = column.parts[0] if include_data else None
+    return draw(
+        lambda ax: plot.curve(curve, data=data, support=support if include_data else None, ax=ax),
+        f"Curve: centred attribution of {column.name} to {output}, as a function of its value",
+        3.8 if curve.kind == "levels" else 3.2,  # names of levels stand upright
+    )
+
+
+def _is_drawn(curve: Any) -> bool:
+    if curve.kind == "levels":
+        return len(curve.to_frame()) <= MOST_LEVELS
+    return curve.kind != "function"  # which would evaluate the model again
+
+
+def _cloud(column: Column, values: np.ndarray, output: str) -> Picture | None:
+    """Return the rows explained as points (x_j, value)."""
+    if column.is_level:
+        return None
+    rows = spread_rows(len(values), MOST_POINTS)
+    x, dates = _axis(column.parts[0].iloc[rows])
+    if not np.isfinite(x.astype(float)).any():
+        return None
+
+    def paint(ax: Any) -> None:
+        from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+        ax.axhline(0, color="0.75", linewidth=0.8, zorder=0)
+        ax.plot(x, values[rows], ".", color="#0072B2", alpha=0.5, markersize=5)
+        if dates:
+            ticks = AutoDateLocator(minticks=2, maxticks=7)
+            ax.xaxis.set_major_locator(ticks)
+            ax.xaxis.set_major_formatter(ConciseDateFormatter(ticks))
+        ax.set_xlabel(shown(column.name, 40))
+        ax.set_ylabel("attribution, centred")
+
+    alt = f"Points: centred values of {column.name} for {output} at the rows explained"
+    return draw(paint, alt, 3.0)
+
+
+def _axis(column: pd.Series) -> tuple[np.ndarray, bool]:
+    """Return the places of raw values on an axis, and whether they are dates."""
+    if column.dtype.kind == "m":
+        return column.dt.total_seconds().to_numpy(), False
+    if column.dtype.kind == "M":
+        naive = pd.to_datetime(column, utc=True).dt.tz_localize(None)
+        days = (naive - pd.Timestamp(0)) / pd.Timedelta(days=1)  # as matplotlib counts
+        return days.to_numpy(), True
+    return frames.to_float(column), False

@@ -1,0 +1,174 @@
+"""What the rows and the columns of a report hold: labels, raw values, numbers of each column."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from skattr import frames
+from skattr.curves import Curve
+from skattr.explanation import Explanation, positions
+from skattr.report.words import number_format, shown, shown_value
+
+LEVELS = 12  # levels of a column that its panel lists
+
+
+def spread_rows(n: int, max_rows: int) -> np.ndarray:
+    """Return the positions of at most max_rows rows, spread evenly over n."""
+    return np.unique(np.linspace(0, n - 1, min(n, max_rows)).astype(np.intp))
+
+
+def row_labels(explanation: Explanation, rows: np.ndarray, include_data: bool) -> list[str]:
+    """Return the index labels of rows; without data their positions."""
+    data = explanation.data
+    if include_data and isinstance(data, pd.DataFrame):
+        return [shown_value(label) for label in data.index[rows].to_flat_index()]
+    return [str(row) for row in rows.tolist()]
+
+
+class Known:
+    """The table of a curve, looked up once: a curve may ask the model's steps for every row."""
+
+    def __init__(self, kind: str, frame: pd.DataFrame, values: np.ndarray) -> None:
+        self.kind = kind
+        self.frame = frame
+        self.values = values  # (m, k)
+
+    def rows(self) -> tuple[pd.DataFrame, np.ndarray]:
+        """Return labels and values."""
+        return self.frame, self.values
+
+
+class Column:
+    """The raw values behind one attribution, its values, and its curve or why it has none."""
+
+    def __init__(self, explanation: Explanation, j: int) -> None:
+        self.name = shown(explanation.feature_names[j])
+        own = positions(explanation.data, explanation.columns[j : j + 1])[0]
+        self.label = explanation.feature_names[j]
+        self.parts = [_series(explanation.data, k) for k in own]
+        self.values = explanation.values[:, j]  # (n,) or (n, k)
+        self.group = [shown(label) for label in explanation.columns[j]]
+        self.is_group = len(own) > 1
+        self.curve: Curve | None = None
+        self.reason = ""
+        self.is_level = self.is_group or frames.is_level(explanation.data, own[0])
+
+    @cached_property
+    def missing(self) -> np.ndarray:
+        """Which rows lack a value, (n,)."""
+        return np.any([part.isna() for part in self.parts], axis=0)
+
+    def find_curve(self, explainer: Any) -> None:
+        """Ask for the curve of all outputs, and keep it."""
+        if self.is_group:
+            self.reason = "A group of columns has no curve: it is a function of several values."
+            return
+        try:
+            curve = explainer.curve(self.label)
+        except ValueError:
+            self.reason = "The measure depends on the whole row, so there is no curve."
+            return
+        if curve.kind != "function":  # which would evaluate the model again
+            curve._table = Known(curve.kind, *curve._table.rows())
+        self.curve = curve
+
+    def curve_of(self, o: int) -> Curve | None:
+        """Return the curve of one output."""
+        curve = self.curve
+        if curve is None or curve.kind == "function" or len(curve.output_names) == 1:
+            return curve
+        known = Known(curve.kind, curve._table.frame, curve._table.values[:, [o]])
+        offset = None if curve.offset is None else curve.offset[[o]]
+        return Curve(curve.feature, curve.output_names[o : o + 1], known, offset, curve.scale)
+
+    def levels(self) -> set | None:
+        """Return the levels that the model tells apart, or None if nothing says so."""
+        if self.curve is None or self.curve.kind != "levels":
+            return None
+        return set(self.curve.to_frame()["level"])
+
+    def texts(self, rows: np.ndarray) -> list[str]:
+        """Return the raw values of some rows as text."""
+        parts = [[shown_value(v) for v in part.iloc[rows].to_list()] for part in self.parts]
+        return (
+            parts[0] if not self.is_group else [", ".join(row) for row in zip(*parts, strict=True)]
+        )
+
+    def facts(self, include_data: bool) -> list[tuple[str, str]]:
+        """Return a few numbers about the raw values."""
+        if self.is_group:
+            return [
+                ("columns", ", ".join(self.group)),
+                ("rows with a missing value", str(self.missing.sum())),
+            ]
+        column = self.parts[0]
+        found = [
+            ("kind", "levels" if self.is_level else _kind(column)),
+            ("missing", f"{self.missing.sum()} of {len(column)} rows"),
+        ]
+        if include_data:
+            values = _as_keys(column) if self.is_level else column
+            found.append(("distinct values", str(values.nunique())))
+        return found
+
+    def table(self, values: np.ndarray) -> tuple[tuple[str, str], list[tuple[str, str, str]]]:
+        """Return two headings, and (raw value, rows, attribution) at levels or quartiles."""
+        write = number_format(values)
+        if self.is_group:
+            return ("", ""), []
+        if self.is_level:
+            return ("level", "rows"), self._levels(values, write)
+        return ("value", "which is the"), self._quartiles(values, write)
+
+    def _levels(self, values: np.ndarray, write: Any) -> list[tuple[str, str, str]]:
+        codes, levels = pd.factorize(_as_keys(self.parts[0]))
+        names = [*map(shown_value, levels), "missing"]  # whose code is -1, the last
+        codes = np.where(codes < 0, len(levels), codes)
+        counts = np.bincount(codes, minlength=len(names))
+        means = np.bincount(codes, values, minlength=len(names)) / np.maximum(counts, 1)
+        order = [c for c in np.argsort(-counts, kind="stable") if counts[c]]
+        found = [(names[c], str(counts[c]), write(means[c])) for c in order[:LEVELS]]
+        if len(order) > LEVELS:
+            rest = counts[order[LEVELS:]].sum()
+            found.append((f"{len(order) - LEVELS} more levels", str(rest), ""))
+        return found
+
+    def _quartiles(self, values: np.ndarray, write: Any) -> list[tuple[str, str, str]]:
+        column = self.parts[0]
+        there = np.flatnonzero(~self.missing)
+        found = []
+        if len(there):
+            order = there[np.argsort(column.iloc[there].to_numpy(), kind="stable")]
+            names = ("minimum", "first quartile", "median", "third quartile", "maximum")
+            for name, part in zip(names, np.linspace(0, 1, 5), strict=True):
+                row = order[round(part * (len(order) - 1))]
+                found.append((shown_value(column.iloc[row]), name, write(float(values[row]))))
+        if self.missing.any():
+            mean = float(values[self.missing].mean())
+            found.append(("missing", f"{self.missing.sum()} rows", write(mean)))
+        return found
+
+
+def _series(data: Any, k: int) -> pd.Series:
+    column = frames.column(data, k)
+    if isinstance(column, pd.Series):
+        return column
+    return pd.Series(frames.to_array(column))
+
+
+def _as_keys(column: pd.Series) -> pd.Series:
+    """Return a column as one that can be counted: an unhashable value counts as its text."""
+    column = column.astype(object).reset_index(drop=True)
+    try:
+        column.nunique()
+    except TypeError:
+        return column.map(str, na_action="ignore")
+    return column
+
+
+def _kind(column: pd.Series) -> str:
+    return "dates" if column.dtype.kind in "mM" else "numbers"

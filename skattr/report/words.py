@@ -1,0 +1,146 @@
+"""Words: labels that may be hostile, numbers, and a measure in a sentence and as a formula."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from skattr.frames import is_missing
+from skattr.measures import Measure
+from skattr.measures.base import as_terms
+
+LONGEST = 120  # characters of a label that are shown
+
+MEASURES: dict[str, tuple[str, str]] = {  # class -> (the attribution is …, formula)
+    "PartialDependence": (
+        "the mean of f over the background, with the row's own value put into every row",
+        "E f(xⱼ, X₋ⱼ)",
+    ),
+    "ProductMarginal": (
+        "the mean of f with the row's own value, as if the other columns were independent",
+        "E f(xⱼ, X⊥₋ⱼ)",
+    ),
+    "Conditional": (
+        "the mean of f over rows like those that have the row's own value",
+        "E[f(X) | Xⱼ = xⱼ]",
+    ),
+    "Uniform": (
+        "the mean of f with the row's own value and the other columns uniform on the domain",
+        "E f(xⱼ, U₋ⱼ)",
+    ),
+    "Dirac": ("the prediction itself", "f(x)"),
+    "Baseline": ("the prediction at one fixed point p", "f(p)"),
+}
+EXPECTATIONS: dict[str, tuple[str, str]] = {  # law -> the same
+    "joint": ("the mean of f over the background", "E f(X)"),
+    "product": ("the mean of f, as if all columns were independent", "E f(X⊥)"),
+    "uniform": ("the mean of f over the domain", "E f(U)"),
+}
+
+
+def shown(label: Any, longest: int = LONGEST) -> str:
+    """Return a label as one line of text that every browser and font can take.
+
+    Control characters, also those that turn the direction of the text, and halves of surrogate
+    pairs become symbols; what is too long loses its middle.
+    """
+    text = str(label)
+    if len(text) > longest:
+        text = f"{text[: longest - 21]}…{text[-20:]}"
+    return "".join(_visible(letter) for letter in text)
+
+
+def _visible(letter: str) -> str:
+    code = ord(letter)
+    if code < 32:
+        return chr(0x2400 + code)  # the Unicode pictures of control characters
+    turns = code in (0x61C, 0x200E, 0x200F, 0xFEFF) or 0x202A <= code <= 0x202E
+    if turns or 127 <= code < 160 or 0x2028 <= code <= 0x2029 or 0x2066 <= code <= 0x2069:
+        return "\N{SYMBOL FOR SUBSTITUTE FORM TWO}"
+    return (
+        "\N{REPLACEMENT CHARACTER}"
+        if 0xD800 <= code < 0xE000 or code & 0xFFFE == 0xFFFE
+        else letter
+    )
+
+
+def shown_value(value: Any) -> str:
+    """Return a raw value as text."""
+    if isinstance(value, tuple):  # of a group
+        return shown(", ".join(shown_value(part) for part in value))
+    if is_missing(value):
+        return "missing"
+    if isinstance(value, float | np.floating):
+        return f"{value:.6g}"
+    if isinstance(value, pd.Timestamp) and value == value.normalize():
+        return str(value.date())
+    return shown(value, 60)
+
+
+def decimals(values: np.ndarray) -> int:
+    """Return how many decimals show four digits of the largest value; -1: use exponents."""
+    finite = values[np.isfinite(values)]
+    largest = float(np.abs(finite).max()) if finite.size else 0.0
+    if largest == 0:
+        return 1
+    exponent = math.floor(math.log10(largest))
+    return max(0, 3 - exponent) if -4 <= exponent <= 8 else -1
+
+
+def number_format(values: Any) -> Callable[[float], str]:
+    """Return a function that writes numbers like these with the same number of decimals."""
+    places = decimals(np.asarray(values, float))
+    return lambda value: f"{value:.3e}" if places < 0 else f"{value:.{places}f}"
+
+
+def measure_in_words(measure: Measure) -> tuple[list[str], str]:
+    """Return one sentence for each term of a measure, and the formula of the attribution."""
+    sentences: list[str] = []
+    symbols = []
+    for coefficient, term in as_terms(measure):
+        words, symbol = _term(term)
+        sign = (
+            "" if not sentences and coefficient >= 0 else ("minus " if coefficient < 0 else "plus ")
+        )
+        times = "" if abs(coefficient) == 1 else f"{abs(coefficient):g} times "
+        sentences.append(f"{sign}{times}{words}")
+        symbols.append((coefficient, symbol))
+    return sentences, f"φⱼ(x) = ∫ f dμⱼ,ₓ = {_sum(symbols, '−', '·')}"
+
+
+def measure_text(measure: Measure, include_data: bool) -> str:
+    """Return a measure as it is typed; without data, a point in it is left out."""
+    if include_data:
+        return repr(measure)
+    return _sum([(coefficient, _private(term)) for coefficient, term in as_terms(measure)])
+
+
+def _sum(terms: list[tuple[float, str]], minus: str = "-", times: str = "*") -> str:
+    text = ""
+    for coefficient, symbol in terms:
+        sign = minus if coefficient < 0 else "+"
+        lead = f" {sign} " if text else sign.replace("+", "")
+        size = "" if abs(coefficient) == 1 else f"{abs(coefficient):g} {times} "
+        text += f"{lead}{size}{symbol}"
+    return text
+
+
+def _private(measure: Measure) -> str:
+    known = (str, int, float, type(None))
+    if all(isinstance(value, known) for value in measure.get_params().values()):
+        return repr(measure)
+    return f"{type(measure).__name__}(...)"
+
+
+def _term(measure: Measure) -> tuple[str, str]:
+    name = type(measure).__name__
+    if name == "Expectation":
+        return EXPECTATIONS[measure.get_params()["law"]]
+    if name in MEASURES:
+        return MEASURES[name]
+    first = (type(measure).__doc__ or name).strip().splitlines()[0].rstrip(".")
+    return first, f"∫ f d{name}"
