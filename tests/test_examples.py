@@ -42,10 +42,12 @@ def test_correlated_features(tmp_path, monkeypatch, capsys):
     assert len(found) == 2 and all(float(far) > 5 * float(near) for far, near in found)
 
 
-def test_demo(capsys):
-    assert cli.main(["demo", "--rows", "3"]) == 0
-    printed = capsys.readouterr().out
-    assert "bmi" in printed and "Importance" in printed
+def test_report(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("jinja2", reason="the report needs jinja2")
+    monkeypatch.setattr(sys, "argv", ["report.py", str(tmp_path / "flats.html")])
+    runpy.run_path(str(EXAMPLES / "report.py"), run_name="__main__")
+    assert "flats-conditional.html" in capsys.readouterr().out
+    assert "Rents: Conditional" in (tmp_path / "flats-conditional.html").read_text()
 
 
 @pytest.mark.parametrize("arguments", [[], ["demo", "--rows", "0"], ["nothing"]])
