@@ -7,6 +7,7 @@ import sys
 # name -> (module with a function main(arguments), what it prints)
 BENCHMARKS = {
     "trees": ("benchmarks.trees", "forests and boosting against predict and peers"),
+    "report": ("benchmarks.report", "the HTML report of many rows: time and size"),
     "pipelines": ("benchmarks.pipelines", "raw columns behind preprocessing; boosting libraries"),
     "conditional": ("benchmarks.conditional", "conditional measures: error, speed, faithfulness"),
 }
