@@ -243,8 +243,9 @@
       const y = high * i;
       const [a, b] = ends[i].map(at);
       const name = step.raw === "" ? step.name : `${step.name} = ${step.raw}`;
-      const tail = step.raw === "" ? "" : ` = ${short(step.raw, 12)}`;
-      const label = short(step.name, Math.max(8, fit - tail.length)) + tail;
+      let tail = step.raw === "" ? "" : ` = ${short(step.raw, 12)}`;
+      if (step.name.length + tail.length > fit && fit < 25) tail = ""; /* the table has it */
+      const label = short(step.name, fit - tail.length) + tail;
       make("title", name, make("text", label, svg, { x: left - 6, y: y + 17, "text-anchor": "end" }));
       if (complete && i) make("line", null, svg, { x1: a, x2: a, y1: y - 4, y2: y + 4 });
       const kind = step.grey ? "rest" : step.value > 0 ? "up" : "down";
