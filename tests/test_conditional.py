@@ -1133,3 +1133,15 @@ def test_an_infinite_own_value():
         for kind in ("copula", "gmm", *KINDS):
             found = MeasureExplainer(f, Conditional(kind), **settings).fit(Z).explain(at)
             assert np.isfinite(found.values).all()
+
+
+def test_table_of_a_boolean_column():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.normal(size=60), "b": rng.uniform(size=60) < 0.4})
+    X["a"] += X["b"]
+    tree = DecisionTreeRegressor(max_depth=3, random_state=0).fit(X, X["a"] + 2 * X["b"])
+    explainer = MeasureExplainer(tree, Conditional()).fit(X)
+    table = explainer.curve("b").to_frame()
+    for value in (0.0, 1.0):
+        at = table[(table["lower"] < value) & (value <= table["upper"])]["value"]
+        np.testing.assert_array_equal(at, explainer.curve("b")([bool(value)]))
