@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtri
 from sklearn.cluster import KMeans
-from threadpoolctl import threadpool_limits  # scikit-learn needs it too
+from threadpoolctl import threadpool_limits
 
 from skattr.measures.gaussian import EDGE, FAR, by_row, moments, rest
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from skattr import frames
 from skattr.kernels import histograms
@@ -73,31 +74,23 @@ def learn_rows(
     weight = background.weights / background.weights.sum()
     parts = [_parts(bins, found, weight) for bins, found in made]
     codes = np.ascontiguousarray(np.stack([code for code, _ in parts], axis=1))
+    group = {k: columns for columns in own for k in columns}
     columns = []
-    for columns_of_one in own:
-        others = [k for k in range(d) if k not in columns_of_one]
-        for k in columns_of_one:
+    with threadpool_limits(1):  # tables are so small that threads would wait for each other
+        for k, (bins, found) in enumerate(made):
             if n_neighbors is not None:
-                local = min(1.0, n_neighbors / np.count_nonzero(rows[k] < made[k][0].n))
-            columns.append((k, _learn_column(
-                made[k][0], rows[k], weight, codes[:, others],
-                [parts[i][1] for i in others], estimator, local, len(columns_of_one) > 1,
-            )))  # fmt: skip
-    return RowWeights(
-        [found for _, found in sorted(columns, key=lambda c: c[0])], rows, weight, own
-    )
+                local = min(1.0, n_neighbors / np.count_nonzero(found < bins.n))
+            others = [i for i in range(d) if i not in group[k]]
+            ordered = [parts[i][1] for i in others]
+            totals = _totals(bins, rows[k], weight, codes[:, others], ordered)
+            columns.append(learn(bins, totals, estimator, local, len(group[k]) > 1))
+    return RowWeights(columns, rows, weight, own)
 
 
-def _learn_column(
-    bins: Bins,
-    rows: np.ndarray,
-    weight: np.ndarray,
-    codes: np.ndarray,
-    cumulate: list[bool],
-    estimator: str,
-    local: float | None,
-    grouped: bool,
-) -> Weights:
+def _totals(
+    bins: Bins, rows: np.ndarray, weight: np.ndarray, codes: np.ndarray, cumulate: list[bool]
+) -> Totals:
+    """Return what is known of the rows of each bin; codes (n, columns): parts of other columns."""
     n = bins.n
     sums = np.zeros((n + 1, codes.shape[1], INDICATORS + 1))
     histograms.add(rows, np.ascontiguousarray(codes), weight, sums)
@@ -106,8 +99,7 @@ def _learn_column(
     square = np.bincount(rows, (weight / total[rows]) ** 2, n + 1)
     found = [_indicators(sums[:n, i], ordered) for i, ordered in enumerate(cumulate)]
     S = np.concatenate([np.zeros((n, 0)), *found], axis=1)
-    totals = Totals(total, square, S.sum(axis=1), S @ S.T)
-    return learn(bins, totals, estimator, local, grouped)
+    return Totals(total, square, S.sum(axis=1), S @ S.T)
 
 
 def _indicators(sums: np.ndarray, cumulate: bool) -> np.ndarray:
