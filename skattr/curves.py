@@ -121,8 +121,9 @@ class BinnedTable:
 
     @property
     def kind(self) -> str:
-        """Steps or levels."""
-        return self.cells.kind
+        """Steps or levels, which a column may have that the model takes for numbers or ignores."""
+        levels = any(curve.bins.levels is not None for _, curve in self.curves)
+        return "levels" if levels else self.cells.kind
 
     def evaluate(self, values: Any, name: Any) -> np.ndarray:
         """Look the values up, casting as the model does."""
@@ -146,22 +147,19 @@ class BinnedTable:
         return self._level_rows(grid, k) if self.kind == "levels" else self._step_rows(grid, k)
 
     def _level_rows(self, grid: Grid, k: int) -> tuple[pd.DataFrame, np.ndarray]:
-        described = grid.describe_cells(k)
-        assert described is not None
-        labels, codes = described
-        known = [level for level, _ in grid.cells[k].labels or []]
-        rest = labels["level"].to_list()[len(known) :]
+        pairs = list(grid.cells[k].labels or [])
+        known = {level for level, _ in pairs}
         more = grid.levels_taken(k, [v for _, c in self.curves for v in c.bins.told_apart()])
-        named = set(known)
-        more = [(level, code) for level, code in more if level not in named]
-        levels = frames.as_column([*known, *(level for level, _ in more)])
-        codes = np.concatenate([codes[: len(known)], [code for _, code in more],
-                                codes[len(known) :]]).astype(int)  # fmt: skip
+        pairs += [(level, code) for level, code in more if level not in known]
+        levels = frames.as_column([level for level, _ in pairs])
+        rest = grid.other_labels(k, levels.to_list())
+        codes = np.array([code for _, code in [*pairs, *rest]], int)
         bins = [
-            np.append(c.bins.of(levels), [c.bins.n + (label != "missing") for label in rest])
+            np.append(c.bins.of(levels), [c.bins.n + (label != "missing") for label, _ in rest])
             for _, c in self.curves
         ]
-        frame = pd.DataFrame({"level": pd.Series([*levels, *rest], dtype=object)})
+        names = [*levels, *(label for label, _ in rest)]
+        frame = pd.DataFrame({"level": pd.Series(names, dtype=object)})
         return frame, self._sum(codes, [found.astype(int) for found in bins])
 
     def _step_rows(self, grid: Grid, k: int) -> tuple[pd.DataFrame, np.ndarray]:

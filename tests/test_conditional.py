@@ -17,6 +17,7 @@ from pipelines import PREPARATIONS, RawOracle
 from pipelines import make_case as make_pipeline_case
 from scipy.stats import norm
 from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.impute import SimpleImputer
@@ -1141,7 +1142,21 @@ def test_table_of_a_boolean_column():
     X["a"] += X["b"]
     tree = DecisionTreeRegressor(max_depth=3, random_state=0).fit(X, X["a"] + 2 * X["b"])
     explainer = MeasureExplainer(tree, Conditional()).fit(X)
-    table = explainer.curve("b").to_frame()
-    for value in (0.0, 1.0):
-        at = table[(table["lower"] < value) & (value <= table["upper"])]["value"]
-        np.testing.assert_array_equal(at, explainer.curve("b")([bool(value)]))
+    table = explainer.curve("b").to_frame().set_index("level")["value"]
+    assert explainer.curve("b").kind == "levels"
+    assert_array_equal([table[False], table[True]], explainer.curve("b")([False, True]))
+
+
+def test_curve_of_levels_that_the_model_ignores():
+    frame = pd.DataFrame({"x": np.arange(40.0), "word": ["a", "b", None, "c"] * 10})
+    pipeline = make_pipeline(
+        ColumnTransformer([("x", "passthrough", ["x"])]),
+        DecisionTreeRegressor(max_depth=3, random_state=0),
+    ).fit(frame, frame["x"] ** 2)
+    explainer = MeasureExplainer(pipeline, Conditional()).fit(frame)
+    curve = explainer.curve("word")
+    table = curve.to_frame().set_index("level")["value"]
+    assert curve.kind == "levels"
+    assert table.index.to_list() == ["a", "b", "c", "missing", "any other"]
+    assert_array_equal(table.iloc[:3], curve(["a", "b", "c"]))
+    assert table["any other"] == pytest.approx(explainer.base_value_)

@@ -73,11 +73,8 @@ class Bins:
         """Return numbers between which a number never changes its bin: t up to each, or above."""
         if self.edges is not None:
             return self.edges
-        points = self.points
-        if points is None:  # levels that the model takes for numbers: booleans
-            assert self.levels is not None
-            points = np.array([float(level) for level in self.levels])
-        return np.union1d(points, np.nextafter(points, -np.inf))
+        assert self.points is not None
+        return np.union1d(self.points, np.nextafter(self.points, -np.inf))
 
 
 def score(rank: Any) -> Any:

@@ -150,11 +150,11 @@ class Grid:
             return int(self.encode_values(k, pd.Series([value], dtype=object))[0])
         return None
 
-    def _other_labels(self, k: int) -> list:
-        """Return the codes of "missing" and "any other", where the model takes them."""
+    def other_labels(self, k: int, levels: list) -> list:
+        """Return the codes of "missing" and of "any other" than levels, where they are taken."""
         missing = self.missing_code(k)
         found = [] if missing is None else [("missing", missing)]
-        other = unknown_level([level for level, _ in self.cells[k].labels or []])
+        other = unknown_level(levels)
         code = None if other is None else self._code_if_taken(k, other)
         return found if code is None else [*found, (OTHER, code)]
 
@@ -238,7 +238,8 @@ class Grid:
         """
         cells = self.cells[k]
         if cells.labels is not None:
-            labels = [*cells.labels, *self._other_labels(k)]
+            known = [level for level, _ in cells.labels]
+            labels = [*cells.labels, *self.other_labels(k, known)]
             frame = pd.DataFrame({"level": pd.Series([v for v, _ in labels], dtype=object)})
             return frame, np.array([code for _, code in labels], int)
         partition = self.partition(k)
