@@ -25,7 +25,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 import skattr
 from skattr import Curve, Explanation, MeasureExplainer, plot
 from skattr.curves import FunctionTable, LevelTable
-from skattr.measures import Expectation, PartialDependence, Uniform
+from skattr.measures import Conditional, Expectation, PartialDependence, Uniform
 from skattr.plot import drawing
 
 ALL = {
@@ -771,3 +771,14 @@ else:
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_values_of_single_numbers_are_points():
+    X = np.column_stack([np.tile([1.0, 2.0, 4.0], 20), np.arange(60.0)])
+    tree = DecisionTreeRegressor(max_depth=3).fit(X, X.sum(axis=1))
+    explainer = MeasureExplainer(tree, Conditional()).fit(X)
+    ax = plot.curve(explainer.curve("x0"), data=X[:, 0], centered=False)
+    (points,) = [line for line in ax.lines if line.get_marker() == "o"]
+    np.testing.assert_array_equal(points.get_xdata(), [1.0, 2.0, 4.0])
+    np.testing.assert_array_equal(points.get_ydata(), explainer.curve("x0")([1.0, 2.0, 4.0]))
+    plt.close(ax.figure)

@@ -196,8 +196,14 @@ def _draw_numbers(
     for i, line in enumerate(lines):
         colour = _colour(i)
         if line.kind == "steps":
-            edges = np.clip(line.x, low, high)
-            drawn: Any = ax.stairs(line.values, edges, baseline=None, color=colour, linewidth=1.6)
+            # a conditional curve has values of its own at single numbers: points, not steps
+            point = np.nextafter(line.x[:-1], np.inf) == line.x[1:]
+            edges = np.clip(np.append(line.x[:-1][~point], line.x[-1]), low, high)
+            drawn: Any = ax.stairs(
+                line.values[~point], edges, baseline=None, color=colour, linewidth=1.6
+            )
+            if point.any():
+                ax.plot(line.x[1:][point], line.values[point], "o", color=colour, markersize=5)
         else:
             marker = "o" if len(line.x) <= 30 else ""
             (drawn,) = ax.plot(line.x, line.values, marker=marker, markersize=3.5, color=colour,
