@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections import deque
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self
@@ -37,7 +36,7 @@ from skattr.measures.background import Background, check_weights, that_count
 from skattr.measures.base import as_terms, copy_terms
 from skattr.parallel import in_order
 from skattr.pieces import Boxes, Grid, Output, Pieces, as_pieces, choose_output
-from skattr.solution import Solution, merge, plan, prepare, solve
+from skattr.solution import Found, Solution, joined, merge, plan, prepare, solve
 from skattr.storage import Kept
 
 BLOCK = 2**21  # numbers of X that are encoded together: bounds the memory of `explain`
@@ -189,7 +188,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         self._check_reading(X)
         self._scale = self._output.scale_in_words(_spread_out(X))
         self._read().name_levels(X)
-        self._plan = plan(self._read(), terms, self.engine)
+        self._plan = plan(self._read(), terms, self.engine, self._jobs())
         self._n_terms = len(terms)
         self._publish(self._prepare(X, weights))
         return self
@@ -245,19 +244,21 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self)
         chosen = self._choose(features)
         rows = check_X(self, realign(X, self._names) if self._named else X, reset=False)
-        values, error = self._values(rows, chosen)
+        values, error, offset, centered_error = (
+            _one_output(array) for array in self._values(rows, chosen)
+        )
         labels = frames.labels(rows)
-        one = len(self.output_names_) == 1
         return Explanation(
-            values=values[:, :, 0] if one else values,
+            values=values,
             base_value=self.base_value_,
-            offset=_scalar(self._solved().offset),
+            offset=offset,
             predictions=self._predict(rows) if predictions else None,
             data=X if frames.is_frame(X) else rows,
             feature_names=tuple(self._attributions[a] for a in chosen),
             columns=tuple(tuple(labels[k] for k in self._own[a]) for a in chosen),
             output_names=tuple(self.output_names_),
-            std_error=error[:, :, 0] if one and error is not None else error,
+            std_error=error,
+            centered_error=centered_error,
             exact=self.exact_,
             engine=self.engine_,
             measure=repr(self.measure_),
@@ -275,7 +276,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         """
         check_is_fitted(self)
         rows = check_X(self, X, reset=False)
-        values, _ = self._values(rows, range(len(self._own)))
+        values = self._values(rows, range(len(self._own))).values
         return np.ascontiguousarray(values.transpose(0, 2, 1)).reshape(len(values), -1)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
@@ -324,7 +325,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         if output is not None:
             chosen = [position(output, list(outputs), "curve", "output")]
         names = tuple(outputs[o] for o in chosen)
-        offset = self._solved().offset[chosen]
+        offset = self._solved().offset.value[chosen]
         return Curve(self._names[k], names, self._table(a, k, chosen), offset, self._scale)
 
     def describe(self) -> str:
@@ -439,7 +440,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         whole = len(fitted) == 1 and fitted[0][0] == 1.0
         self.measure_ = fitted[0][1] if whole else LinearCombination(fitted)
         self.engine_ = tuple(term.engine.name for term in terms)
-        self.exact_ = all(term.engine.exact for term in terms)
+        self.exact_ = self._solution.is_exact
         self.base_value_ = _scalar(self._solution.base_value)
         self.output_names_ = list(self._output.names)
         self._grid = pieces.grid
@@ -454,35 +455,32 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         return [position(name, names, "features", "attribution") for name in wanted]
 
     def _jobs(self) -> Jobs:
-        return Jobs(self.n_jobs, self.verbose, self.tol, self.max_evals, self._seed)
+        return Jobs(
+            self.n_jobs, self.verbose, self.tol, None, self.max_evals, self._seed, self.device
+        )
 
     def _blocks(self, X: Any) -> list[slice]:
         step = max(256, BLOCK // len(self._names))
         return [slice(start, start + step) for start in range(0, len(X), step)]
 
-    def _values(self, X: Any, chosen: Any) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return the values of some attributions, (n, g, k), and standard errors if approximate."""
+    def _values(self, X: Any, chosen: Any) -> Found:
+        """Return the values of some attributions, (n, g, k), and what is known of them."""
         solution = self._solved()
         pieces = self.pieces_ if any(solution.needs_pieces(a) for a in chosen) else None
-        result = np.empty((len(X), len(chosen), len(self.output_names_)))
-        errors = None if solution.spread is None else np.empty_like(result)
 
-        def fill(block: slice) -> None:
-            rows = frames.take_rows(X, block)
-            result[block], found = self._block_values(rows, pieces, chosen)
-            if errors is not None:
-                errors[block] = found
+        def values(block: slice) -> Found:
+            return self._block_values(frames.take_rows(X, block), pieces, chosen)
 
         if self._grid is None:  # equal values in all rows share evaluations
-            fill(slice(len(X)))
+            result = values(slice(len(X)))
         else:
             # engines that integrate use the workers themselves
             n_jobs = self.n_jobs if pieces is None else 1
-            deque(in_order(fill, self._blocks(X), n_jobs), maxlen=0)
-        self._say_what_is_not_done(errors)
-        return result, errors
+            result = joined(in_order(values, self._blocks(X), n_jobs), len(X))
+        self._say_what_is_not_done(result.error)
+        return result
 
-    def _block_values(self, rows: Any, pieces: Pieces | None, chosen: Any) -> tuple:
+    def _block_values(self, rows: Any, pieces: Pieces | None, chosen: Any) -> Found:
         codes = None
         if self._grid is not None:
             grid, codes = self._grid.meet(rows)
@@ -534,8 +532,9 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
                 return cells
             if all(curve.bins is not None for _, curve in curves):
                 return BinnedTable(cells, curves, outputs, partial(self._at_values, a, k, outputs))
-        if all(term.measure.depends == "nothing" for term in self._active()):
-            return ConstantTable(solution.constants[a][outputs])
+        if all(term.is_constant for term in self._active()):
+            value = solution.constants[a] + solution.estimates[a].value
+            return ConstantTable(value[outputs])
         function = partial(self._at_values, a, k, outputs)
         levels = self.pieces_.level_values(k)
         if levels is not None:
@@ -544,9 +543,9 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _at_values(self, a: int, k: int, outputs: list[int], values: Any) -> np.ndarray:
         rows = frames.with_columns(self._row.X, {k: values})
-        values, errors = self._block_values(rows, self.pieces_, [a])
-        self._say_what_is_not_done(errors)
-        return values[:, 0, outputs]
+        found = self._block_values(rows, self.pieces_, [a])
+        self._say_what_is_not_done(found.error)
+        return found.values[:, 0, outputs]
 
     def __sklearn_is_fitted__(self) -> bool:
         return getattr(self, "_solution", None) is not None
@@ -572,6 +571,13 @@ def _spread_out(X: Any) -> Any:
 
 def _weights(sample_weight: Any, X: Any) -> np.ndarray:
     return check_weights(_check_sample_weight(sample_weight, X, dtype=np.float64), len(X))
+
+
+def _one_output(array: np.ndarray | None) -> Any:
+    """Return an array whose last axis is the outputs without that axis, if there is one."""
+    if array is None or array.shape[-1] > 1:
+        return array
+    return float(array[0]) if array.ndim == 1 else array[..., 0]
 
 
 def _scalar(values: np.ndarray) -> float | np.ndarray:

@@ -43,6 +43,8 @@ class Explanation:
         The outputs of f, all different.
     std_error : the shape of values, or None
         Standard errors; None where the values are exact.
+    centered_error : the shape of values, or None
+        Standard errors of values - offset; None where both are exact.
     exact : bool
         Whether the values are integrals up to rounding.
     engine : tuple of str
@@ -79,6 +81,7 @@ class Explanation:
     columns: tuple[tuple[Hashable, ...], ...]
     output_names: tuple[str, ...]
     std_error: np.ndarray | None = None
+    centered_error: np.ndarray | None = None
     exact: bool
     engine: tuple[str, ...]
     measure: str
@@ -94,7 +97,7 @@ class Explanation:
             self._set("offset", np.full(k, self.offset))
         shapes = {"values": [full], "base_value": [tail], "offset": [tail, full],
                   "predictions": [(n, *tail)], "std_error": [full],
-                  "support": [(n, g)]}  # fmt: skip
+                  "centered_error": [full], "support": [(n, g)]}  # fmt: skip
         for name, allowed in shapes.items():
             array = getattr(self, name)
             if array is not None or name in ("values", "base_value", "offset"):
@@ -130,7 +133,7 @@ class Explanation:
 
     def __getitem__(self, rows: Any) -> Explanation:
         at = _rows(rows, len(self))
-        names = ["values", "predictions", "std_error", "support"]
+        names = ["values", "predictions", "std_error", "centered_error", "support"]
         if np.ndim(self.offset) == self.values.ndim:  # else it is the same for all rows
             names.append("offset")
         return replace(self, data=frames.take_rows(self.data, at), **self._cut(names, at))
@@ -154,12 +157,19 @@ class Explanation:
             raise ValueError(f"There is no output {output!r}; the outputs are {str(names)[1:-1]}.")
         if len(names) == 1:
             return self
-        cut = ["values", "base_value", "offset", "predictions", "std_error"]
+        cut = ["values", "base_value", "offset", "predictions", "std_error", "centered_error"]
         return replace(self, output_names=(names[place],), **self._cut(cut, (..., place)))
 
     def centered(self) -> Explanation:
         """Return the explanation with values - offset, and offset 0."""
-        return replace(self, values=self.values - self.offset, offset=0.0)
+        error = self.centered_error
+        return replace(
+            self,
+            values=self.values - self.offset,
+            offset=0.0,
+            std_error=error,
+            exact=self.exact and error is None,
+        )
 
     def importance(self) -> pd.Series | pd.DataFrame:
         """Return the mean over rows of |values - offset|, the largest first.

@@ -95,6 +95,25 @@ def column(X: Any, k: int) -> Any:
     return X[:, k]
 
 
+def take_columns(X: Any, columns: list[int]) -> Any:
+    """Return a table of some columns."""
+    if isinstance(X, pd.DataFrame):
+        return X.iloc[:, columns]
+    return _frame(X)[:, columns].to_native() if is_frame(X) else X[:, columns]
+
+
+def order_of(values: Any) -> np.ndarray:
+    """Return the order of a column's values, missing ones last; as they are if they have none."""
+    array = to_array(values)
+    if array.dtype.kind == "O":
+        missing = np.array([is_missing(value) for value in array], bool)
+        rows = np.flatnonzero(~missing)
+        with suppress(TypeError):
+            rows = np.array(sorted(rows, key=lambda i: array[i]), np.intp)
+        return np.concatenate([rows, np.flatnonzero(missing)])
+    return np.argsort(array, kind="stable")
+
+
 def take_values(values: Any, rows: np.ndarray) -> Any:
     """Return some values of a column."""
     return values.iloc[rows] if isinstance(values, pd.Series) else values[rows]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from skattr.engines import Approximation, Engine, Jobs, choose
-from skattr.engines.base import standard_error
 from skattr.engines.binned_rows import look_up
+from skattr.engines.estimates import Estimate
 from skattr.kernels import lookup
+from skattr.measures.background import Moments
 from skattr.measures.base import Measure
 from skattr.measures.empirical import Expectation
 from skattr.pieces import Boxes, Pieces
@@ -24,8 +26,45 @@ class Term:
     measure: Measure
     engine: Engine
     state: Any  # None where another term knows the mean, which is all there is
-    mean: np.ndarray | None = None  # (k,) ∫ f d(reference)
-    spread: np.ndarray | None = None  # (k,) of f over the background, if the engine approximates
+    mean: Estimate | None = None  # (k,) ∫ f d(reference)
+    moments: Moments | None = None  # of f over the background, if the engine approximates
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether its values depend on no row."""
+        return self.measure.depends in ("nothing", "attribution")
+
+
+class Found(NamedTuple):
+    """Values, (n, g, k), their standard errors, what centring takes off, and errors after it.
+
+    The errors are None where nothing was approximated; the offset is (k,), or the shape of the
+    values where a mass depends on x or j.
+    """
+
+    values: np.ndarray
+    error: np.ndarray | None
+    offset: np.ndarray
+    centered_error: np.ndarray | None
+
+
+def joined(parts: Iterable[Found], n: int) -> Found:
+    """Put the rows of blocks one behind the other, n in all."""
+    whole: list[Any] | None = None
+    start = 0
+    for part in parts:
+        rows = len(part.values)
+        if whole is None:
+            whole = [
+                array if array is None or array.ndim == 1 else np.empty((n, *array.shape[1:]))
+                for array in part
+            ]
+        for total, array in zip(whole, part, strict=True):
+            if array is not None and array.ndim > 1:
+                total[start : start + rows] = array
+        start += rows
+    assert whole is not None
+    return Found(*whole)
 
 
 @dataclass(eq=False)
@@ -36,21 +75,29 @@ class Solution:
     attribution; `where` (2, g) its column and start, or -1 where it has no code to look up: there
     the sum is `constants[a]`. `binned[a]` are (number, curve) of the terms whose curve takes the
     raw value as well as its code, `rest[a]` those without a curve, integrated for each row.
+    `estimates[a]` are approximate constants, `offset` the sum over terms of constant mass.
     """
 
     terms: list[Term]
     base_value: np.ndarray
-    offset: np.ndarray
+    offset: Estimate  # (k,)
     curves: np.ndarray
     where: np.ndarray
     constants: np.ndarray
+    estimates: list[Estimate]
     binned: list[list[tuple[int, Any]]]
     rest: list[list[int]]
+    error: np.ndarray | None  # (k,) of one approximate term
 
     @property
     def spread(self) -> np.ndarray | None:
         """The spread of f, (k,), the unit of standard errors, or None if every term is exact."""
-        return next((term.spread for term in self.terms if term.spread is not None), None)
+        return next((t.moments.spread() for t in self.terms if t.moments is not None), None)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether every term that counts is exact."""
+        return all(term.engine.exact for term in self.terms if term.coefficient)
 
     def values(
         self,
@@ -60,12 +107,10 @@ class Solution:
         own: tuple,
         a: Any,
         jobs: Jobs,
-    ) -> tuple[np.ndarray, Any]:
-        """Return some attributions at a block of rows, (n, len(a), k), and standard errors.
-
-        The errors are None where all terms are exact, 0 where no approximate term counts.
-        """
+    ) -> Found:
+        """Return some attributions at a block of rows."""
         chosen = np.asarray(a)
+        jobs = jobs._replace(error=self.error)
         result = np.zeros((len(X), len(chosen), len(self.base_value)))
         if codes is not None:
             lookup.look_up(codes, np.ascontiguousarray(self.where[:, chosen]), self.curves, result)
@@ -78,37 +123,48 @@ class Solution:
                 result[:, place] += term.coefficient * look_up(
                     term.engine, pieces, term.state, curve, X, codes, own, int(j), jobs
                 )
+        total, offset = Estimate(result) + self._constant(chosen), self.offset
         for t, term in enumerate(self.terms):
             places = [place for place, j in enumerate(chosen) if t in self.rest[j]]
-            if places and not isinstance(term.engine, Approximation):
-                todo = [int(chosen[place]) for place in places]
-                part = term.engine.integrate(pieces, term.state, X, codes, own, todo, jobs)
-                result[:, places] += term.coefficient * part
-        if self.spread is None:
-            return result, None
-        estimates, error = self._estimates(pieces, X, own, chosen, jobs)
-        return result + estimates, error
-
-    def _estimates(
-        self, pieces: Pieces | None, X: Any, own: tuple, chosen: np.ndarray, jobs: Jobs
-    ) -> tuple[Any, Any]:
-        """Return the sum of the approximate terms, (n, len(chosen), k), and its standard error.
-
-        Each term keeps a share of the tolerance, so that the sum keeps all of it.
-        """
-        # an approximation has no curves: it is in the rest of all attributions, or of none
-        rest = [self.terms[t] for t in self.rest[chosen[0]]]
-        terms = [(term, term.engine) for term in rest if isinstance(term.engine, Approximation)]
-        if not terms:
-            return 0.0, 0.0
-        assert self.spread is not None
-        error = jobs.tol * self.spread / sum(abs(term.coefficient) for term, _ in terms)
-        places = chosen.tolist()
-        replicates: Any = sum(
-            term.coefficient * engine.estimate(pieces, term.state, X, own, places, error, jobs)
-            for term, engine in terms
+            if not places:
+                continue
+            part, mass = self._integrals(term, pieces, X, codes, own, chosen[places], jobs)
+            total = total + _spread_over(part * term.coefficient, places, len(chosen))
+            if mass is not None:
+                assert term.mean is not None
+                off = mass * (term.coefficient * term.mean.value)
+                offset = offset + _spread_over(off, places, len(chosen))
+        centered = total - offset
+        return Found(
+            total.value,
+            None if self.is_exact else np.broadcast_to(total.std_error, result.shape),
+            offset.value,
+            None if centered.is_exact else np.broadcast_to(centered.std_error, result.shape),
         )
-        return sum(replicates) / len(replicates), standard_error(replicates)
+
+    def _constant(self, chosen: np.ndarray) -> Estimate:
+        """Return the approximate terms that depend on no row, (g, k)."""
+        parts = [self.estimates[j] for j in chosen]
+        if all(part.is_exact for part in parts):
+            return Estimate(0.0)
+        error = np.array([np.broadcast_to(part.error, part.value.shape) for part in parts])
+        replicates = None
+        if any(part.replicates is not None for part in parts):
+            replicates = np.stack([part.replicates for part in parts], axis=1)
+        return Estimate(np.array([part.value for part in parts]), error, replicates)
+
+    def _integrals(
+        self, term: Term, pieces: Any, X: Any, codes: Any, own: tuple, a: np.ndarray, jobs: Jobs
+    ) -> tuple[Estimate, Estimate | None]:
+        """Return the values of a term without a curve, and its masses if they vary."""
+        todo = [int(j) for j in a]
+        if isinstance(term.engine, Approximation):
+            return term.engine.estimate(pieces, term.state, X, own, todo, jobs)
+        values = term.engine.integrate(pieces, term.state, X, codes, own, todo, jobs)
+        mass = None
+        if term.measure.mass is None:
+            mass = Estimate(term.measure.masses(X, own)[:, todo, None])
+        return Estimate(values), mass
 
     def needs_pieces(self, a: int) -> bool:
         """Tell whether an attribution may have to be integrated, not only looked up."""
@@ -120,16 +176,31 @@ class Solution:
         return self.curves[start : start + n_codes]
 
 
+def _spread_over(part: Estimate, places: list[int], g: int) -> Estimate:
+    """Put attributions at their places among all that are wanted, 0 elsewhere."""
+    if places == list(range(g)):
+        return part
+    shape = (*part.value.shape[:-2], g, part.value.shape[-1])
+    value, error = np.zeros(shape), np.zeros(shape)
+    value[..., places, :] = part.value
+    error[..., places, :] = part.error
+    replicates = None
+    if part.replicates is not None:
+        replicates = np.zeros((len(part.replicates), *shape))
+        replicates[..., places, :] = part.replicates
+    return Estimate(value, error, replicates)
+
+
 def known_means(terms: list[Term]) -> set[str]:
     """Return the laws whose means the engines of these terms know without being asked."""
     return {
         term.measure.reference().law
         for term in terms
-        if term.engine.knows_mean and term.measure.depends != "nothing"
+        if not term.is_constant and term.engine.has_mean(term.measure)
     }
 
 
-def plan(pieces: Pieces, measures: list, engine: Any) -> list[Term]:
+def plan(pieces: Pieces, measures: list, engine: Any, jobs: Jobs) -> list[Term]:
     """Choose the engines of all terms, (coefficient, measure).
 
     Adds, with coefficient 0, the expectations that somebody needs and nobody computes: the
@@ -140,14 +211,14 @@ def plan(pieces: Pieces, measures: list, engine: Any) -> list[Term]:
         law = measure.reference()
         if isinstance(law, Expectation):
             wanted[law.law] = None
-    found = _chosen(pieces, measures, engine)
+    found = _chosen(pieces, measures, engine, jobs)
     computed = known_means(found) | {m.law for _, m in measures if isinstance(m, Expectation)}
     extra = [(0.0, Expectation(law)) for law in wanted if law not in computed]
-    return found + _chosen(pieces, extra, "auto")
+    return found + _chosen(pieces, extra, "auto", jobs)
 
 
-def _chosen(pieces: Pieces, measures: list, engine: Any) -> list[Term]:
-    engines = choose(engine, pieces, [measure for _, measure in measures])
+def _chosen(pieces: Pieces, measures: list, engine: Any, jobs: Jobs) -> list[Term]:
+    engines = choose(engine, pieces, [measure for _, measure in measures], jobs)
     return [
         Term(coefficient, measure, chosen, None)
         for (coefficient, measure), chosen in zip(measures, engines, strict=True)
@@ -161,38 +232,58 @@ def prepare(pieces: Pieces, terms: list[Term], own: tuple, jobs: Jobs) -> list[T
     """
     known = known_means(terms)
     for term in terms:
-        if not (isinstance(term.measure, Expectation) and term.measure.law in known):
-            term.state = term.engine.prepare(pieces, term.measure, own, jobs)
-        if isinstance(term.engine, Approximation):
-            term.spread = term.measure.background_.spread(pieces)
+        measure, engine = term.measure, term.engine
+        if measure.depends == "attribution":
+            members = measure.members(own)
+            term.state = [engine.prepare(pieces, member, own, jobs) for member in members]
+        elif not (isinstance(measure, Expectation) and measure.law in known):
+            term.state = engine.prepare(pieces, measure, own, jobs)
+        if isinstance(engine, Approximation):
+            term.moments = measure.background_.moments(pieces)
     return terms
 
 
 def merge(a: list[Term], b: list[Term]) -> list[Term]:
     """Join two batches of the background."""
-    return [
-        Term(x.coefficient, y.measure, x.engine, x.engine.merge(x.state, y.state))
-        if x.state is not None
-        else y
-        for x, y in zip(a, b, strict=True)
-    ]
+    return [_merged(x, y) for x, y in zip(a, b, strict=True)]
+
+
+def _merged(a: Term, b: Term) -> Term:
+    if a.state is None:
+        return b
+    moments = None if a.moments is None or b.moments is None else a.moments.merge(b.moments)
+    if isinstance(a.state, list) and a.measure.depends == "attribution":
+        state: Any = [a.engine.merge(x, y) for x, y in zip(a.state, b.state, strict=True)]
+    else:
+        state = a.engine.merge(a.state, b.state)
+    return Term(a.coefficient, b.measure, a.engine, state, None, moments)
 
 
 def solve(pieces: Pieces, terms: list[Term], own: tuple, jobs: Jobs) -> Solution:
     """Sum the curves and the means of all terms."""
-    base_value = _fill_means(pieces, terms, jobs)
+    error = _share_of_error(terms, jobs.tol)
+    jobs = jobs._replace(error=error)
+    members, base_value = _fill_means(pieces, terms, jobs)
     k = pieces.n_outputs
-    offset = np.zeros(k)
+    offset = Estimate(np.zeros(k))
     tables: list[Any] = [np.zeros((1, k)) for _ in own]
+    estimates = [Estimate(np.zeros(k)) for _ in own]
     binned: list[list[tuple[int, Any]]] = [[] for _ in own]
     rest: list[list[int]] = [[] for _ in own]
     for t, term in enumerate(terms):
         assert term.mean is not None
-        offset += term.coefficient * (term.measure.mass * term.mean)
-        found: list[Any] = [term.mean[None]] * len(own)
-        if term.measure.depends != "nothing":
-            found = term.engine.tables(pieces, term.state, own)
-        for j, table in enumerate(found):
+        if term.measure.mass is not None:
+            offset = offset + term.mean * (term.coefficient * term.measure.mass)
+        if term.is_constant:
+            found = members.get(t, [term.mean] * len(own))
+            parts = [term.coefficient * mean for mean in found] if term.coefficient else []
+            for j, part in enumerate(parts):
+                if term.engine.exact:
+                    tables[j] = tables[j] + part.value
+                else:
+                    estimates[j] = estimates[j] + part
+            continue
+        for j, table in enumerate(term.engine.tables(pieces, term.state, own)):
             if table is not None and not isinstance(table, np.ndarray):
                 binned[j].append((t, table))
             elif table is not None:
@@ -201,24 +292,48 @@ def solve(pieces: Pieces, terms: list[Term], own: tuple, jobs: Jobs) -> Solution
                 rest[j].append(t)
     curves, where = _layout(pieces, tables, own)
     constants = np.array([table[0] for table in tables])
-    return Solution(terms, base_value, offset, curves, where, constants, binned, rest)
+    return Solution(
+        terms, base_value, offset, curves, where, constants, estimates, binned, rest, error
+    )
 
 
-def _fill_means(pieces: Pieces, terms: list[Term], jobs: Jobs) -> np.ndarray:
-    """Finish the terms and give each the mean of its reference; returns E f."""
-    means: dict[str, np.ndarray] = {}
-    for term in terms:
+def _share_of_error(terms: list[Term], tol: float) -> np.ndarray | None:
+    """Return the error of one term, (k,), at which the sum of all keeps the tolerance."""
+    moments = next((term.moments for term in terms if term.moments is not None), None)
+    if moments is None:
+        return None
+    shares = sum(abs(term.coefficient) for term in terms if not term.engine.exact)
+    return tol * moments.spread() / (shares or 1.0)
+
+
+def _fill_means(pieces: Pieces, terms: list[Term], jobs: Jobs) -> tuple[dict, np.ndarray]:
+    """Finish the terms and give each the mean of its reference.
+
+    Returns the means of those that are one measure an attribution, by number, and E f.
+    """
+    means: dict[str, Estimate] = {}
+    members: dict[int, list[Estimate]] = {}
+    for t, term in enumerate(terms):
         if term.state is None:
             continue
+        if term.measure.depends == "attribution":
+            term.state = [term.engine.finish(pieces, state, jobs) for state in term.state]
+            found = [_estimate(term.engine.mean(pieces, state)) for state in term.state]
+            members[t] = [mean * term.measure.mass for mean in found if mean is not None]
+            continue
         term.state = term.engine.finish(pieces, term.state, jobs)
-        term.mean = term.engine.mean(pieces, term.state)
+        term.mean = _estimate(term.engine.mean(pieces, term.state))
         law = term.measure.reference()
         if term.mean is not None and isinstance(law, Expectation):
             term.mean = means.setdefault(law.law, term.mean)
     for term in terms:
         if term.mean is None:
             term.mean = means[term.measure.reference().law]
-    return means["joint"]
+    return members, means["joint"].value
+
+
+def _estimate(mean: Any) -> Estimate | None:
+    return Estimate(mean) if isinstance(mean, np.ndarray) else mean
 
 
 def _layout(pieces: Pieces, tables: list, own: tuple) -> tuple[np.ndarray, np.ndarray]:

@@ -20,7 +20,8 @@ import pandas as pd
 from pandas.tseries.frequencies import to_offset
 
 FORMAT, VERSION = "skattr.Explanation", 1
-ARRAYS = ("values", "base_value", "offset", "predictions", "std_error", "support")
+ARRAYS = ("values", "base_value", "offset", "predictions", "std_error", "centered_error",
+          "support")  # fmt: skip
 LABELS = ("feature_names", "columns", "output_names", "engine", "measure", "exact", "scale")
 Arrays = dict[str, np.ndarray]
 

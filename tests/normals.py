@@ -41,7 +41,7 @@ class Normals(Measure):
         z = norm.ppf(np.clip(u, 1e-15, 1 - 1e-15))
         drawn = self.means_ + self.width * self.deviations_ * z
         own = {k: np.full(len(u), frames.to_float(frames.column(x, k))[0]) for k in columns}
-        return _table(x, {**dict(enumerate(drawn.T)), **own})
+        return _table(x, {**dict(enumerate(drawn.T)), **own}), None
 
 
 def _table(like, columns):

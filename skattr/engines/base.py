@@ -6,7 +6,7 @@ The protocol. An engine says what it `needs`: (a kind of Pieces, the name of a v
 - `prepare(pieces, term, own, jobs)` → state: arrays, not normalised where batches add up;
 - `merge(a, b)` → the state of both batches, if the measures with this view add up;
 - `finish(pieces, state, jobs)` → the state, with what is computed once all batches are there;
-- `mean(pieces, state)` → ∫ f d(reference of the term), (k,), or None if `knows_mean` is False;
+- `mean(pieces, state)` → ∫ f d(reference of the term), (k,), if `has_mean(term)`, else None;
 - `tables(pieces, state, own)` → for each attribution that is a function of one column's code its
   values, (n_codes, k); for one that looks at the raw value too a curve with a method
   `at(codes, values)` → (n, k); else None;
@@ -14,15 +14,16 @@ The protocol. An engine says what it `needs`: (a kind of Pieces, the name of a v
   at the rows of X, where there is no table. `codes` are those of X, if the pieces have a grid;
 - `cost(pieces, term)`: in words, for `describe()`.
 
-An engine that is not `exact` is an `Approximation`. In place of `integrate` it has
+An engine that is not `exact` is an `Approximation`: its `mean` is an `Estimate`, and in place of
+`integrate` it has
 
-- `estimate(pieces, state, X, own, chosen, error, jobs)` → (R, n, len(chosen), k): R independent
-  estimates of each value. The value is their mean, and its standard error, which should not exceed
-  `error` (k,), that of the mean of R numbers. Replicate r of all terms comes from one seed, so that
-  the replicates of a sum of terms are the sums of their replicates.
+- `estimate(pieces, state, X, own, chosen, jobs)` → the values (n, len(chosen), k) as an `Estimate`
+  whose standard error should not exceed `jobs.error`, and the masses of the measures, an `Estimate`
+  (n, len(chosen), 1), where `mass` is None because it depends on x or j.
 
-What depends on model and measure is done in `prepare`, what depends on x in `integrate`. A state is
-numpy arrays, plain containers and our own classes, so that it pickles.
+A measure that depends on the "attribution" alone is, to an engine, one measure for each of them
+that depends on nothing. What depends on model and measure is done in `prepare`, what depends on x
+in `integrate`. A state is numpy arrays, plain containers and our own classes, so that it pickles.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from skattr.engines.estimates import Estimate
 from skattr.measures.base import Measure
 from skattr.pieces import Pieces
 
@@ -45,8 +47,10 @@ class Jobs(NamedTuple):
     n_jobs: int | None = None
     verbose: int = 0  # whether to show progress
     tol: float = 1e-3  # largest standard error of a value, in units of the spread of f
+    error: np.ndarray | None = None  # (k,) the largest standard error of a value of one term
     max_evals: float = 100_000  # evaluations of f for one value
     seed: int = 0
+    device: str | None = None
 
 
 class Engine(BaseEstimator):
@@ -67,6 +71,14 @@ class Engine(BaseEstimator):
             return f"it needs the view {view!r}, {term!r} has {', '.join(term.views)}"
         return None
 
+    def suits(self, pieces: Pieces, term: Any, jobs: Jobs) -> str | None:
+        """Return why another engine is better although this one could serve, or None."""
+        return None
+
+    def has_mean(self, term: Measure) -> bool:
+        """Tell whether `mean` gives the integral against the reference of this term."""
+        return self.knows_mean
+
     def cost(self, pieces: Any, term: Any) -> str:
         """Say what it costs."""
         raise NotImplementedError
@@ -83,7 +95,7 @@ class Engine(BaseEstimator):
         """Do what has to wait for all batches of the background."""
         return state
 
-    def mean(self, pieces: Any, state: Any) -> np.ndarray | None:
+    def mean(self, pieces: Any, state: Any) -> Any:
         """Return ∫ f d(reference), (k,), or None if it takes another engine."""
         raise NotImplementedError
 
@@ -99,33 +111,12 @@ class Engine(BaseEstimator):
 
 
 class Approximation(Engine):
-    """An algorithm that estimates ∫ f dμ several times, to know its error."""
+    """An algorithm that estimates ∫ f dμ, and its error."""
 
     exact = False
-    knows_mean = False
-
-    def mean(self, pieces: Any, state: Any) -> None:
-        """Leave the mean of the reference to an exact engine."""
-        return None
 
     @abstractmethod
     def estimate(
-        self,
-        pieces: Any,
-        state: Any,
-        X: Any,
-        own: Own,
-        chosen: list[int],
-        error: np.ndarray,
-        jobs: Jobs,
-    ) -> np.ndarray:
-        """Return independent estimates of some attributions at the rows of X."""
-
-
-def standard_error(replicates: np.ndarray) -> np.ndarray:
-    """Return the standard error of the mean over the first axis."""
-    n = len(replicates)
-    # sums of whole arrays: numpy's own reductions may round differently for another shape
-    with np.errstate(invalid="ignore"):  # NaN where a value is infinite
-        deviations = replicates - sum(replicates) / n
-    return np.sqrt(sum(deviations * deviations) / ((n - 1) * n))
+        self, pieces: Any, state: Any, X: Any, own: Own, chosen: list[int], jobs: Jobs
+    ) -> tuple[Estimate, Estimate | None]:
+        """Return estimates of some attributions at the rows of X, and of masses if they vary."""

@@ -1,30 +1,59 @@
 """Quasi-random points on any model: means of f over scrambled Sobol points (MATH.md, section 6).
 
-    ∫ f dμ_{j,x} ≈ 1/p Σ_i f(T_{j,x}(u_i)), T_{j,x} the measure's transport of uniform points u_i
+    ∫ f dμ_{j,x} ≈ 1/p Σ_i w_{j,x}(u_i) f(T_{j,x}(u_i)), T the measure's transport of uniform points
 
 Approximate. Independent scramblings of the points give independent estimates, and with them the
 standard error. Points are doubled until it is small enough, for each distinct own value by itself:
 a value's bits depend on no other row. All rows, attributions and terms share the scramblings.
+
+A product measure shares its points too: but for the own coordinates they are those of its
+reference, so that only the difference is sampled, ∫ f d(reference) + mean of f(x_j, y_-j) - f(y).
+A column that the model ignores gets the reference to the last bit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple
 
 import joblib
 import numpy as np
 from scipy.stats import qmc
 
 from skattr import frames
-from skattr.engines.base import Approximation, Jobs, Own, standard_error
+from skattr.engines.base import Approximation, Jobs, Own
+from skattr.engines.estimates import Estimate, standard_error
 from skattr.measures.base import Measure
+from skattr.measures.points import ProductPoints
 from skattr.parallel import in_workers
 from skattr.pieces import Pieces
 
 FIRST = 64  # points of a replicate before its error is looked at
 ROW_BLOCK = 65_536  # points in one call of the model
+VIEWS = ("factors", "transport", "draws")
+
+
+class Round(NamedTuple):
+    """The uniform numbers of some more points, one scrambling behind the other."""
+
+    u: np.ndarray  # (R · more, m), not to be changed
+    number: int
+    n_points: int  # of each replicate, these included
+    replicates: int
+    seed: int
+
+
+@dataclass(eq=False)
+class Source:
+    """Where points come from, and the sums over those of the reference of a product measure."""
+
+    points: Any  # a measure, or ProductPoints
+    varies: bool  # whether masses are estimated too
+    by_row: bool  # whether the points depend on the whole row
+    sums: list[np.ndarray] = field(default_factory=list)  # (R, k) of f, after each round
+    mean: np.ndarray | None = None  # (R, k)
 
 
 class QuasiMonteCarlo(Approximation):
@@ -42,66 +71,111 @@ class QuasiMonteCarlo(Approximation):
     def __init__(self, replicates: int = 16) -> None:
         self.replicates = replicates
 
+    def refuses(self, pieces: Pieces, term: Measure) -> str | None:
+        """Return the reason why this engine cannot serve, or None."""
+        if any(view in term.views for view in VIEWS):
+            return None
+        return super().refuses(pieces, term)
+
+    def has_mean(self, term: Measure) -> bool:
+        """Tell whether the reference is a product, as the measure is."""
+        return "factors" in term.views
+
     def cost(self, pieces: Pieces, term: Measure) -> str:
         """Say what it costs."""
         return (
             f"explain: {self.replicates} replicates of {FIRST} points or more for each distinct "
-            "own value"
+            f"{'row' if term.depends == 'row' else 'own value'}"
         )
 
-    def prepare(self, pieces: Pieces, term: Measure, own: Own, jobs: Jobs) -> Measure:
-        """Keep the measure, which makes the points."""
+    def prepare(self, pieces: Pieces, term: Measure, own: Own, jobs: Jobs) -> Source:
+        """Keep what makes the points."""
         self._first(jobs.max_evals)
-        return term
+        points = ProductPoints.of(term) if "factors" in term.views else term
+        return Source(points, term.mass is None, term.depends == "row")
+
+    def merge(self, a: Source, b: Source) -> Source:
+        """Join the laws of two batches."""
+        return Source(a.points.merge(b.points), a.varies, a.by_row)
+
+    def finish(self, pieces: Any, state: Source, jobs: Jobs) -> Source:
+        """Sum f over the points of a product where nothing is pinned."""
+        if not isinstance(state.points, ProductPoints):
+            return state
+        assert jobs.error is not None
+        total = np.zeros((self.replicates, pieces.n_outputs))
+        sums: list[np.ndarray] = []
+        for each in self._rounds(state, jobs):
+            total = total + _add_up(pieces.output, state.points.transport(each.u), None, each)
+            sums.append(total)
+            mean = total / each.n_points
+            if not (standard_error(mean) > jobs.error / 2).any():
+                break
+        return replace(state, sums=sums, mean=mean)
+
+    def mean(self, pieces: Any, state: Source) -> Estimate | None:
+        """Return the mean over the points of a product."""
+        return None if state.mean is None else Estimate.sampled(state.mean)
 
     def estimate(
-        self,
-        pieces: Any,
-        state: Any,
-        X: Any,
-        own: Own,
-        chosen: list[int],
-        error: np.ndarray,
-        jobs: Jobs,
-    ) -> np.ndarray:
-        """Return the mean over the points of each scrambling, (R, n, len(chosen), k)."""
+        self, pieces: Any, state: Any, X: Any, own: Own, chosen: list[int], jobs: Jobs
+    ) -> tuple[Estimate, Estimate | None]:
+        """Return the mean over the points of each scrambling, as replicates."""
         values: list[tuple[int, tuple]] = []  # the row and the own columns of each distinct value
         which = np.empty((len(X), len(chosen)), int)
+        every = tuple(range(len(frames.labels(X))))
         for place, a in enumerate(chosen):
-            first, kind = frames.distinct_rows(X, own[a])
+            first, kind = frames.distinct_rows(X, every if state.by_row else own[a])
             which[:, place] = len(values) + kind
             values += [(i, own[a]) for i in first.tolist()]
-        means = self._means(pieces, state, X, values, error, jobs)
-        return np.moveaxis(means[which], 2, 0)
+        means = np.moveaxis(self._means(pieces, state, X, values, jobs)[which], 2, 0)
+        if not state.varies:
+            return Estimate.sampled(means), None
+        return Estimate.sampled(means[..., :-1]), Estimate.sampled(means[..., -1:])
 
-    def _means(
-        self, pieces: Any, measure: Any, X: Any, values: list, error: np.ndarray, jobs: Jobs
-    ) -> np.ndarray:
-        """Return the estimates of all values, (len(values), R, k); those done leave the loop."""
-        scramblings = _scramblings(measure.n_uniforms, self.replicates, jobs.seed)
-        totals = np.zeros((len(values), self.replicates, pieces.n_outputs))
+    def _means(self, pieces: Any, state: Source, X: Any, values: list, jobs: Jobs) -> np.ndarray:
+        """Return the estimates of all values, (len(values), R, k); those done leave the loop.
+
+        Where masses vary, the last output is the mass.
+        """
+        assert jobs.error is not None
+        k = pieces.n_outputs
+        totals = np.zeros((len(values), self.replicates, k + state.varies))
         means = np.empty_like(totals)
         active = np.arange(len(values))
-        more, n_points = self._first(jobs.max_evals), 0
-        while len(active) and (n_points + more) * self.replicates <= jobs.max_evals:
-            u = np.concatenate([sobol.random(more) for sobol in scramblings])
-            u.flags.writeable = False
-            n_points += more
+        for each in self._rounds(state, jobs):
             tasks = (
-                joblib.delayed(_sums)(pieces.output, measure, x, columns, u, self.replicates)
-                for x, columns in _rows(X, [values[v] for v in active])
+                joblib.delayed(_sums)(pieces.output, state, x, columns, points, each)
+                for x, columns, points in _rows(X, [values[v] for v in active], state, each)
             )
-            title = f"{self.replicates} × {n_points} points" if jobs.verbose else None
+            title = f"{self.replicates} × {each.n_points} points" if jobs.verbose else None
             for v, sums in zip(
                 active, in_workers(tasks, len(active), jobs.n_jobs, title), strict=True
             ):
                 totals[v] += sums
-            means[active] = totals[active] / n_points
+            means[active] = totals[active] / each.n_points
+            if each.number < len(state.sums):
+                assert state.mean is not None
+                shared = state.sums[each.number] / each.n_points
+                means[active] = state.mean + (means[active] - shared)
             # not NaN, the error of an infinite value: more points would not help
-            far = standard_error(np.moveaxis(means[active], 1, 0)) > error
+            far = standard_error(np.moveaxis(means[active], 1, 0))[:, :k] > jobs.error
             active = active[far.any(axis=1)]
-            more = n_points
+            if not len(active):
+                break
         return means
+
+    def _rounds(self, state: Source, jobs: Jobs) -> Iterator[Round]:
+        """Yield points, each time as many as there were before, up to max_evals."""
+        R = self.replicates
+        scramblings = _scramblings(state.points.n_uniforms, R, jobs.seed)
+        more, n_points, number = self._first(jobs.max_evals), 0, 0
+        while (n_points + more) * R <= jobs.max_evals:
+            u = np.concatenate([sobol.random(more) for sobol in scramblings])
+            u.flags.writeable = False
+            n_points += more
+            yield Round(u, number, n_points, R, jobs.seed)
+            more, number = n_points, number + 1
 
     def _first(self, max_evals: float) -> int:
         """Return how many points a replicate starts with."""
@@ -127,16 +201,32 @@ def _scramblings(m: int, replicates: int, seed: int) -> list[qmc.Sobol]:
     return [qmc.Sobol(m, seed=np.random.default_rng(one)) for one in seeds]
 
 
-def _rows(X: Any, values: list) -> Any:
-    """Yield each value as one row of X, and its own columns."""
+def _rows(X: Any, values: list, state: Source, each: Round) -> Iterator:
+    """Yield each value as one row of X, its own columns, and points that all values share."""
+    product = isinstance(state.points, ProductPoints)
+    points = state.points.transport(each.u) if product else None
     for i, columns in values:
-        yield frames.take_rows(X, slice(i, i + 1)), columns
+        yield frames.take_rows(X, slice(i, i + 1)), columns, points
 
 
 def _sums(
-    f: Callable, measure: Any, x: Any, columns: tuple[int, ...], u: np.ndarray, replicates: int
+    f: Any, state: Source, x: Any, columns: tuple[int, ...], points: Any, each: Round
 ) -> np.ndarray:
     """Return the sums of f over the points of each replicate, (R, k); x is one row."""
-    blocks = [u[start : start + ROW_BLOCK] for start in range(0, len(u), ROW_BLOCK)]
-    values = np.concatenate([f(measure.transport(block, x, columns)) for block in blocks])
-    return values.reshape(replicates, -1, values.shape[1]).sum(axis=1)
+    weights = None
+    if points is not None:
+        points = frames.pin(points, x, columns)
+    elif "draws" in state.points.views:
+        points = state.points.draws(x, columns, each)
+    else:
+        points, weights = state.points.transport(each.u, x, columns)
+    return _add_up(f, points, weights, each)
+
+
+def _add_up(f: Any, points: Any, weights: np.ndarray | None, each: Round) -> np.ndarray:
+    """Return the sums of f over the points of each replicate, and of the weights if there are."""
+    starts = range(0, len(points), ROW_BLOCK)
+    values = np.concatenate([f(frames.take_rows(points, slice(i, i + ROW_BLOCK))) for i in starts])
+    if weights is not None:
+        values = np.column_stack([weights[:, None] * values, weights])
+    return values.reshape(each.replicates, -1, values.shape[1]).sum(axis=1)

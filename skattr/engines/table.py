@@ -25,7 +25,7 @@ from typing import Any
 from skattr.engines.addends import Addends
 from skattr.engines.additive import AdditiveTerms
 from skattr.engines.affine import AffineMeans
-from skattr.engines.base import Engine
+from skattr.engines.base import Engine, Jobs
 from skattr.engines.binned_additive import BinnedAdditive
 from skattr.engines.binned_products import BinnedProducts
 from skattr.engines.binned_rows import BinnedRows
@@ -71,12 +71,12 @@ def candidates(engine: Any) -> tuple[tuple[Engine, ...], bool]:
     return (*named, *ENGINES), True
 
 
-def choose(engine: Any, pieces: Pieces, terms: list[Measure]) -> list[Engine]:
+def choose(engine: Any, pieces: Pieces, terms: list[Measure], jobs: Jobs) -> list[Engine]:
     """Choose an engine for each term; a named engine must serve at least one of them."""
     order, named = candidates(engine)
     chosen = []
     for term in terms:
-        found = next((e for e in order if e.refuses(pieces, term) is None), None)
+        found = _best(order, named, pieces, term, jobs)
         if found is None:
             raise ValueError(_no_engine(engine, pieces, term))
         chosen.append(found)
@@ -84,6 +84,15 @@ def choose(engine: Any, pieces: Pieces, terms: list[Measure]) -> list[Engine]:
         reasons = "; ".join(f"{term!r}: {order[0].refuses(pieces, term)}" for term in terms)
         raise ValueError(f"engine={order[0].name!r} serves no term of the measure ({reasons})")
     return chosen
+
+
+def _best(order: tuple, named: bool, pieces: Pieces, term: Measure, jobs: Jobs) -> Engine | None:
+    """Return the engine that was asked for, the first that suits, or the first that can serve."""
+    able = [e for e in order if e.refuses(pieces, term) is None]
+    if named and able and able[0] is order[0]:
+        return able[0]
+    suited = [e for e in able if e.suits(pieces, term, jobs) is None]
+    return next(iter(suited or able), None)
 
 
 def _no_engine(engine: Any, pieces: Pieces, term: Measure) -> str:

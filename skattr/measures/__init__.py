@@ -3,13 +3,14 @@
 from typing import Any
 
 from skattr.measures.base import LinearCombination, Measure
+from skattr.measures.coefficients import Coefficient, ScaledCoefficient
 from skattr.measures.conditional import Conditional
 from skattr.measures.empirical import Baseline, Dirac, Expectation, PartialDependence
 from skattr.measures.product import ProductMarginal, Uniform
 
 __all__ = [
-    "Baseline", "Conditional", "Dirac", "Expectation", "LinearCombination", "Measure",
-    "PartialDependence", "ProductMarginal", "Uniform",
+    "Baseline", "Coefficient", "Conditional", "Dirac", "Expectation", "LinearCombination",
+    "Measure", "PartialDependence", "ProductMarginal", "ScaledCoefficient", "Uniform",
 ]  # fmt: skip
 
 BY_NAME = {
@@ -20,8 +21,7 @@ BY_NAME = {
     "expectation": Expectation,
 }
 NOT_BUILT = ("shapley",)
-_LATER = ("Atoms", "Coefficient", "Density", "Sampler", "ScaledCoefficient",
-          "Shapley", "Stieltjes")  # fmt: skip
+_LATER = ("Atoms", "Density", "Sampler", "Shapley", "Stieltjes")
 
 
 def as_measure(measure: Any) -> Measure:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,7 +26,7 @@ class Background:
             self.levels |= levels
         self._encoded: tuple | None = None
         self._summed: tuple | None = None
-        self._spread: tuple | None = None
+        self._moments: tuple | None = None
 
     def __len__(self) -> int:
         return len(self.weights)
@@ -47,18 +47,45 @@ class Background:
             self._summed = (pieces, pieces.sums(self.X, self.weights))
         return self._summed[1]
 
-    def spread(self, pieces: Any) -> np.ndarray:
-        """Return the weighted standard deviation of f, (k,), 1 where f does not vary."""
-        if self._spread is None or self._spread[0] is not pieces:
+    def moments(self, pieces: Any) -> Moments:
+        """Return what the spread of f follows from."""
+        if self._moments is None or self._moments[0] is not pieces:
             starts = range(0, len(self), ROW_BLOCK)
             blocks = [frames.take_rows(self.X, slice(i, i + ROW_BLOCK)) for i in starts]
             values = np.concatenate([pieces.predict(block) for block in blocks])
-            share = (self.weights / self.weights.sum())[:, None]
+            weight = self.weights.sum()
+            share = (self.weights / weight)[:, None]
             mean = (share * values).sum(axis=0)
-            spread = np.sqrt((share * (values - mean) ** 2).sum(axis=0))
-            rounding = 16 * np.finfo(float).eps * np.abs(values).max(axis=0)
-            self._spread = (pieces, np.where(spread > rounding, spread, 1.0))
-        return self._spread[1]
+            variance = (share * (values - mean) ** 2).sum(axis=0)
+            found = Moments(float(weight), mean, variance, np.abs(values).max(axis=0))
+            self._moments = (pieces, found)
+        return self._moments[1]
+
+
+class Moments(NamedTuple):
+    """Weight, mean, variance and largest size of f over rows, (k,) each but for the weight."""
+
+    weight: float
+    mean: np.ndarray
+    variance: np.ndarray
+    largest: np.ndarray
+
+    def merge(self, other: Moments) -> Moments:
+        """Add a batch."""
+        weight = self.weight + other.weight
+        a, b = self.weight / weight, other.weight / weight
+        between = a * b * (self.mean - other.mean) ** 2
+        return Moments(
+            weight,
+            a * self.mean + b * other.mean,
+            a * self.variance + b * other.variance + between,
+            np.maximum(self.largest, other.largest),
+        )
+
+    def spread(self) -> np.ndarray:
+        """Return the standard deviation, (k,), 1 where f does not vary."""
+        spread = np.sqrt(self.variance)
+        return np.where(spread > 16 * np.finfo(float).eps * self.largest, spread, 1.0)
 
 
 def as_background(X: Any, sample_weight: Any = None) -> Background:

@@ -3,14 +3,16 @@
 The protocol. A measure is a BaseEstimator. `fit(X, sample_weight, domain, own)` learns it and never
 sees f. It says
 
-- `depends`: on "nothing", on the "own" value x_j alone (then it has curves), or on the whole "row";
-- `mass` of each μ_{j,x};
+- `depends`: on "nothing", on the "attribution" j (then `members(own)` are measures that depend on
+  nothing), on the "own" value x_j alone (then it has curves), or on the whole "row";
+- `mass` of each μ_{j,x}, or None if it depends on x or j (then `masses(X, own)`, (n, g), where it
+  is known without integrating);
 - `reference()`: the probability law that `Explanation.centered` subtracts;
 - `views`: under which of these names engines can ask for it, each for all attributions at once:
   `rows()`, `bins()`, `factors()`, `mixture()`, `atoms(X, own)`; or for one attribution, as
   probabilities: `centers(X, columns)` → X with the other columns at their means given the own
-  values, and `transport(u, x, columns)` → points of equal weight, one for each row of u in
-  [0, 1)^n_uniforms, x one row;
+  values, and `transport(u, x, columns)` → points, one for each row of u in [0, 1)^n_uniforms, and
+  their weights (None: equal ones of mass 1), x one row;
 - `adds_up`: whether batches of the background give the result of one `fit`; `no_batches` why not;
 - `support(X, columns)`: the effective number of rows behind an attribution, if it depends on x.
 
@@ -71,7 +73,7 @@ class Measure(BaseEstimator):
     """A family of measures μ_{j,x}, one for each attribution j and explained row x."""
 
     depends = "own"
-    mass = 1.0
+    mass: float | None = 1.0
     views: tuple[str, ...] = ()
     adds_up = True
     no_batches = ""
@@ -100,6 +102,10 @@ class Measure(BaseEstimator):
         self.background_: Any = as_background(X, sample_weight)
         self.domain_ = domain or {}
         return self
+
+    def expanded(self) -> list[tuple[float, Measure]]:
+        """Return the measure as a sum of (coefficient, measure) that engines know."""
+        return [(1.0, self)]
 
     def release(self) -> None:
         """Forget the background: what is left is what was learned."""
@@ -210,7 +216,7 @@ def _sum(terms: list) -> Measure:
 def as_terms(measure: Measure) -> list[tuple[float, Measure]]:
     """Return a measure as a list of (coefficient, measure that is no combination)."""
     if not isinstance(measure, LinearCombination):
-        return [(1.0, measure)]
+        return measure.expanded()
     if not isinstance(measure.terms, list | tuple) or not measure.terms:
         raise ValueError(f"the terms of a LinearCombination are a list, not {measure.terms!r}")
     terms = []

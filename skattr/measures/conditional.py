@@ -226,11 +226,11 @@ class Conditional(Measure):
         """How many uniform numbers a point is made of."""
         return self.family_.n_uniforms
 
-    def transport(self, u: np.ndarray, x: Any, columns: tuple[int, ...]) -> Any:
+    def transport(self, u: np.ndarray, x: Any, columns: tuple[int, ...]) -> tuple[Any, None]:
         """Return points of equal weight, one for each row of u, given the own values of x."""
         points = self.family_.points(u, self._own_numbers(x, columns)[0], list(columns))
         others = {k: points[:, k] for k in range(points.shape[1]) if k not in columns}
-        return frames.replaced(frames.take_rows(x, np.zeros(len(u), np.intp)), others)
+        return frames.replaced(frames.take_rows(x, np.zeros(len(u), np.intp)), others), None
 
     def support(self, X: Any, columns: tuple[int, ...]) -> np.ndarray:
         """Return the effective number of rows behind the attribution of some columns, (n,)."""

@@ -9,7 +9,28 @@ import numpy as np
 from skattr import frames
 from skattr.measures.background import Background
 from skattr.measures.base import AtomsView, FactorsView, Measure, RowsView
-from skattr.measures.laws import Empirical, uniform_law
+from skattr.measures.laws import Empirical, Interval, uniform_law
+
+LAWS = ("joint", "product", "uniform", "corner")
+
+
+def lower_corner(background: Background, domain: dict) -> np.ndarray:
+    """Return the lower corner of the domain, (d,)."""
+    corner = np.empty(len(background.names))
+    for k, name in enumerate(background.names):
+        law = uniform_law(background, k, domain)
+        if not isinstance(law, Interval):
+            raise ValueError(f"column {name!r} holds levels, which have no lowest: no corner")
+        corner[k] = law.ends()[0]
+    return corner
+
+
+def corner_row(background: Background, domain: dict) -> Background:
+    """Return the lower corner of the domain as a background of one row."""
+    corner = lower_corner(background, domain)
+    row = frames.take_rows(background.X, slice(1))
+    columns = {k: np.array([low]) for k, low in enumerate(corner)}
+    return Background(frames.with_columns(row, columns), np.ones(1), background.levels)
 
 
 class PartialDependence(Measure):
@@ -48,9 +69,10 @@ class Expectation(Measure):
 
     Parameters
     ----------
-    law : {"joint", "product", "uniform"}
-        P, the product ⊗P_i of its marginals, or the uniform law on the domain: what centres
-        `PartialDependence`, `ProductMarginal` and `Uniform`.
+    law : {"joint", "product", "uniform", "corner"}
+        P, the product ⊗P_i of its marginals, the uniform law on the domain, or the point at its
+        lower corner: what centres `PartialDependence`, `ProductMarginal`, `Uniform` and the
+        coefficients.
     """
 
     depends = "nothing"
@@ -61,19 +83,26 @@ class Expectation(Measure):
     @property
     def views(self) -> tuple[str, ...]:  # type: ignore[override]
         """The view that belongs to the law."""
-        return ("rows",) if self.law == "joint" else ("factors",)
+        return ("rows",) if self.law in ("joint", "corner") else ("factors",)
+
+    @property
+    def adds_up(self) -> bool:  # type: ignore[override]
+        """Whether batches give the result of one fit."""
+        return self.law != "corner"
+
+    no_batches = "the corner of the domain moves with the range of the background"
 
     def fit(self, X: Any, sample_weight: Any = None, domain: dict | None = None,
             own: tuple[tuple[int, ...], ...] | None = None) -> Self:  # fmt: skip
         """Learn the law from background rows."""
-        if self.law not in ("joint", "product", "uniform"):
-            raise ValueError(
-                f"Expectation(law={self.law!r}): it is one of 'joint', 'product', 'uniform'"
-            )
+        if self.law not in LAWS:
+            raise ValueError(f"Expectation(law={self.law!r}): it is one of {LAWS}")
         return super().fit(X, sample_weight, domain, own)
 
     def rows(self) -> RowsView:
-        """Return the background as it is."""
+        """Return the background as it is, or the corner."""
+        if self.law == "corner":
+            return RowsView(corner_row(self.background_, self.domain_), False)
         return RowsView(self.background_, False)
 
     def factors(self) -> FactorsView:

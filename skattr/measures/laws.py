@@ -4,7 +4,9 @@ What an engine keeps of a law is small and adds up over batches with `merge`: `c
 the mass of each code of a column, `masses(grid, k)`, code 0 (missing) first; `summed(pieces)` the
 means of a column's terms in an additive model or in a sum of products, `mean(pieces, k)`. Laws of
 numbers know them in closed form where the column enters as exp(-A (u - c)²), `bump(A, c)`, u the
-number on a scale on which the raw numbers `ends()` are -1 and 1.
+number on a scale on which the raw numbers `ends()` are -1 and 1. For models that can only be
+evaluated there is `sampled()`: it knows `quantile(u)`, values of the column from uniform numbers,
+and `nodes(points, rule)`, values and weights; `n_atoms` is how many values it has, or None.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ from scipy.special import ndtr
 from skattr import frames
 from skattr.measures import bumps
 from skattr.measures.background import Background
-from skattr.measures.quadrature import mean_on
+from skattr.measures.quadrature import mean_on, rule_on
+from skattr.storage import Kept
 
 
 @dataclass(eq=False)
@@ -38,6 +41,46 @@ class Empirical:
     def summed(self, pieces: Any) -> Total:
         """Return the sum of the column's term."""
         return Total(self.background.summed(pieces)[self.k], float(self.background.weights.sum()))
+
+    def sampled(self) -> Values:
+        """Return the distinct values and their weights."""
+        return Values.of(frames.take_columns(self.background.X, [self.k]), self.background.weights)
+
+
+@dataclass(eq=False)
+class Values:
+    """Distinct values of a column, sorted where they have an order, and their weights."""
+
+    kept: Kept  # a table of one column
+    weights: np.ndarray
+
+    @classmethod
+    def of(cls, table: Any, weights: np.ndarray) -> Values:
+        """Join equal values of a table of one column."""
+        first, kind = frames.distinct_rows(table, (0,))
+        total = np.bincount(kind, weights=weights, minlength=len(first))
+        order = frames.order_of(frames.take_values(frames.column(table, 0), first))
+        return cls(Kept(frames.take_rows(table, first[order])), total[order])
+
+    @property
+    def n_atoms(self) -> int:
+        """How many values there are."""
+        return len(self.weights)
+
+    def quantile(self, u: np.ndarray) -> Any:
+        """Return the values at some levels of the distribution function."""
+        levels = np.cumsum(self.weights)
+        rows = np.searchsorted(levels[:-1], u * levels[-1], side="right")
+        return frames.take_values(frames.column(self.kept.X, 0), rows)
+
+    def nodes(self, points: int, rule: str) -> tuple[Any, np.ndarray]:
+        """Return all values and their shares."""
+        return frames.column(self.kept.X, 0), self.weights / self.weights.sum()
+
+    def merge(self, other: Values) -> Values:
+        """Add a batch."""
+        table = frames.concatenate([self.kept.X, other.kept.X])
+        return Values.of(table, np.concatenate([self.weights, other.weights]))
 
 
 @dataclass(eq=False)
@@ -117,6 +160,28 @@ class Interval:
                 f"column {self.name!r}: the mean over the range {self.low} to {self.high} of what "
                 f"the model makes of it is not known exactly ({error})"
             ) from error
+
+    def sampled(self) -> Interval:
+        """Return itself: it is small."""
+        return self
+
+    @property
+    def n_atoms(self) -> int | None:
+        """1 if it is a point."""
+        return 1 if self.low == self.high else None
+
+    def quantile(self, u: np.ndarray) -> np.ndarray:
+        """Return numbers between low and high."""
+        self._check()
+        return self.low * (1 - u) + self.high * u
+
+    def nodes(self, points: int, rule: str) -> tuple[np.ndarray, np.ndarray]:
+        """Return the nodes and weights of a quadrature rule."""
+        self._check()
+        if self.low == self.high:
+            return np.array([self.low]), np.ones(1)
+        at, weights = rule_on(points, rule)
+        return self.quantile(at), weights
 
     def ends(self) -> np.ndarray:
         """Return low and high."""
@@ -203,6 +268,24 @@ class Levels:
     def mean(self, pieces: Any, k: int) -> np.ndarray:
         """Return the mean of a column's term."""
         return pieces.at_values(k, self._column()).mean(axis=0)
+
+    def sampled(self) -> Levels:
+        """Return itself: it is small."""
+        return self
+
+    @property
+    def n_atoms(self) -> int:
+        """How many levels there are."""
+        return len(self.levels)
+
+    def quantile(self, u: np.ndarray) -> Any:
+        """Return levels, each for an equal part of the unit interval."""
+        rows = np.minimum((u * len(self.levels)).astype(np.intp), len(self.levels) - 1)
+        return frames.take_values(self._column(), rows)
+
+    def nodes(self, points: int, rule: str) -> tuple[Any, np.ndarray]:
+        """Return all levels, equally weighted."""
+        return self._column(), np.full(len(self.levels), 1 / len(self.levels))
 
     def _column(self) -> Any:
         if not self.levels:

@@ -17,6 +17,16 @@ PANELS = 128  # at first, so that what is narrow is seen
 MOST = 4096  # panels at a time: no function of a few kinks and jumps has more
 
 
+def rule_on(points: int, rule: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return the nodes and weights of a rule on [0, 1]."""
+    if rule == "gauss":
+        nodes, weights = np.polynomial.legendre.leggauss(points)
+        return (nodes + 1) / 2, weights / 2
+    return (np.arange(points) + (0.0 if rule == "left" else 0.5)) / points, np.full(
+        points, 1 / points
+    )
+
+
 def mean_on(function: Callable, low: float, high: float, cuts: np.ndarray) -> np.ndarray:
     """Return the mean of a function, numbers (m,) → (m, k), on [low, high].
 

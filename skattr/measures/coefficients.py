@@ -1,0 +1,120 @@
+"""The paper's linear measures: the coefficients of a linear model, for any model.
+
+[The paper's appendix to 4.2.] With l and u the corners of the domain and f = w·y + b:
+
+- `Coefficient` is 2·(uniform law on side j) ⊗ δ_{l_i}, and gives w_j (u_j - l_j) + 2 f(l);
+- `ScaledCoefficient` is δ_{x_j} ⊗ δ_{l_i}, and gives w_j (x_j - l_j) + f(l).
+
+On [0, 1]^d without intercept that is w_j and w_j x_j. f(l) leaks in because of the mass, 2 and 1;
+`mass_zero=True` takes as much of δ_l off, and so does centring.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from skattr.measures.background import Background
+from skattr.measures.base import FactorsView, Measure, RowsView
+from skattr.measures.empirical import Expectation, corner_row, lower_corner
+from skattr.measures.laws import Interval, uniform_law
+
+MOVES = "the corner of the domain moves with the range of the background"
+
+
+class Coefficient(Measure):
+    """2·(uniform law on side j) ⊗ δ_l on the others: w_j of a linear model on [0, 1]^d.
+
+    It does not depend on the explained row. Choose it to sum up what a model does with a column
+    over its whole range, the others at their lowest.
+
+    Parameters
+    ----------
+    mass_zero : bool, default=False
+        Whether to take 2·δ_l off, so that no intercept leaks in: a linear model gives
+        w_j (u_j - l_j) whatever its intercept.
+    """
+
+    depends = "attribution"
+    mass = 2.0
+    views = ("factors",)
+    adds_up = False
+    no_batches = MOVES
+
+    def __init__(self, mass_zero: bool = False) -> None:
+        self.mass_zero = mass_zero
+
+    def expanded(self) -> list[tuple[float, Measure]]:
+        """Return the measure as a sum."""
+        return _without_mass(self, 2.0)
+
+    def members(self, own: tuple) -> list[Measure]:
+        """Return one probability law for each attribution, that depends on no row."""
+        background = self.background_
+        corner = lower_corner(background, self.domain_)
+        points = [
+            Interval(low, low, name) for low, name in zip(corner, background.names, strict=True)
+        ]
+        members: list[Measure] = []
+        for columns in own:
+            laws: list = list(points)
+            for k in columns:
+                laws[k] = uniform_law(background, k, self.domain_)
+            members.append(_Given(laws, background))
+        return members
+
+    def reference(self) -> Measure:
+        """Return δ_l."""
+        return Expectation("corner")
+
+
+class ScaledCoefficient(Measure):
+    """δ_{x_j} ⊗ δ_l on the others: w_j x_j of a linear model on [0, 1]^d.
+
+    Parameters
+    ----------
+    mass_zero : bool, default=False
+        Whether to take δ_l off, so that no intercept leaks in: a linear model gives
+        w_j (x_j - l_j) whatever its intercept.
+    """
+
+    views = ("rows",)
+    adds_up = False
+    no_batches = MOVES
+
+    def __init__(self, mass_zero: bool = False) -> None:
+        self.mass_zero = mass_zero
+
+    def expanded(self) -> list[tuple[float, Measure]]:
+        """Return the measure as a sum."""
+        return _without_mass(self, 1.0)
+
+    def rows(self) -> RowsView:
+        """Return the corner as a background of one row, own coordinates pinned."""
+        return RowsView(corner_row(self.background_, self.domain_), True)
+
+    def reference(self) -> Measure:
+        """Return δ_l."""
+        return Expectation("corner")
+
+
+class _Given(Measure):
+    """A product of given laws."""
+
+    depends = "nothing"
+    views = ("factors",)
+
+    def __init__(self, laws: list, background: Background) -> None:
+        self.laws = laws
+        self.background_ = background
+
+    def factors(self) -> FactorsView:
+        """Return one component."""
+        return FactorsView([(1.0, self.laws)], False)
+
+
+def _without_mass(measure: Any, mass: float) -> list[tuple[float, Measure]]:
+    if not isinstance(measure.mass_zero, bool):
+        raise ValueError(f"mass_zero is True or False, not {measure.mass_zero!r}")
+    if not measure.mass_zero:
+        return [(1.0, measure)]
+    return [(1.0, type(measure)()), (-mass, Expectation("corner"))]
