@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self
@@ -188,9 +189,14 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         self._check_reading(X)
         self._scale = self._output.scale_in_words(_spread_out(X))
         self._read().name_levels(X)
-        self._plan = plan(self._read(), terms, self.engine, self._jobs())
+        fit_to = self._fit_to(X, weights)
+        for _, measure in terms:
+            fit_to(measure)
+        planned = plan(self._read(), terms, self.engine, self._jobs(), fit_to)
+        self._plan = [replace(term, measure=clone(term.measure)) for term in planned]
         self._n_terms = len(terms)
-        self._publish(self._prepare(X, weights))
+        self._keep_points(X)
+        self._publish(self._prepare(planned))
         return self
 
     @available_if(_can_add_batches)
@@ -220,8 +226,10 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         self._refuse_open_columns()
         X = check_X(self, X, reset=False)
         X, weights = that_count(X, _weights(sample_weight, X))
-        batch = self._prepare(X, weights)
-        self._publish(merge(self._solved().terms, batch))
+        self._keep_points(X)
+        fit_to = self._fit_to(X, weights)
+        batch = [replace(term, measure=fit_to(clone(term.measure))) for term in self._plan]
+        self._publish(merge(self._solved().terms, self._prepare(batch)))
         self._n_background += len(X)
         return self
 
@@ -395,26 +403,27 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
                 "data, because of the steps in front of it; use fit with the whole background"
             )
 
-    def _prepare(self, X: Any, weights: np.ndarray) -> list:
-        pieces = self._read()
-        background = Background(X, weights, pieces.levels)
-        terms = [replace(term, measure=clone(term.measure)) for term in self._plan]
+    def _fit_to(self, X: Any, weights: np.ndarray) -> Callable[[Measure], Measure]:
+        """Return the function that fits a measure to rows."""
+        background = Background(X, weights, self._read().levels)
         # an array has a row for columns of levels too; a dict that names one is a mistake
         domain = {
             k: side
             for k, side in self._domain.items()
             if isinstance(self.domain, dict) or not background.levels[k]
         }
-        self._keep_points(X, pieces)
-        for term in terms:
-            term.measure.fit(background, None, domain, self._own)
-        prepare(pieces, terms, self._own, self._jobs())
+        return lambda measure: measure.fit(background, None, domain, self._own)
+
+    def _prepare(self, terms: list) -> list:
+        """Prepare terms with fitted measures, which forget the background then."""
+        prepare(self._read(), terms, self._own, self._jobs())
         for term in terms:
             term.measure.release()
         return terms
 
-    def _keep_points(self, X: Any, pieces: Pieces) -> None:
+    def _keep_points(self, X: Any) -> None:
         """Keep the distinct values of the columns whose curve has no table to be read from."""
+        pieces = self._read()
         evaluated = any(term.engine.needs[0] is Pieces or term.engine.smooth for term in self._plan)
         for k in range(len(self._names)) if evaluated else pieces.without_table():
             values = frames.sorted_values(frames.column(X, k))

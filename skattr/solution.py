@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -139,14 +139,14 @@ class Solution:
             total.value,
             None if self.is_exact else np.broadcast_to(total.std_error, result.shape),
             offset.value,
-            None if centered.is_exact else np.broadcast_to(centered.std_error, result.shape),
+            None
+            if self.is_exact and centered.is_exact
+            else np.broadcast_to(centered.std_error, result.shape),
         )
 
     def _constant(self, chosen: np.ndarray) -> Estimate:
         """Return the approximate terms that depend on no row, (g, k)."""
         parts = [self.estimates[j] for j in chosen]
-        if all(part.is_exact for part in parts):
-            return Estimate(0.0)
         error = np.array([np.broadcast_to(part.error, part.value.shape) for part in parts])
         replicates = None
         if any(part.replicates is not None for part in parts):
@@ -200,8 +200,10 @@ def known_means(terms: list[Term]) -> set[str]:
     }
 
 
-def plan(pieces: Pieces, measures: list, engine: Any, jobs: Jobs) -> list[Term]:
-    """Choose the engines of all terms, (coefficient, measure).
+def plan(
+    pieces: Pieces, measures: list, engine: Any, jobs: Jobs, fit: Callable[[Measure], Measure]
+) -> list[Term]:
+    """Choose the engines of all terms, (coefficient, fitted measure).
 
     Adds, with coefficient 0, the expectations that somebody needs and nobody computes: the
     reference of each measure, and P itself for `base_value`.
@@ -213,7 +215,7 @@ def plan(pieces: Pieces, measures: list, engine: Any, jobs: Jobs) -> list[Term]:
             wanted[law.law] = None
     found = _chosen(pieces, measures, engine, jobs)
     computed = known_means(found) | {m.law for _, m in measures if isinstance(m, Expectation)}
-    extra = [(0.0, Expectation(law)) for law in wanted if law not in computed]
+    extra = [(0.0, fit(Expectation(law))) for law in wanted if law not in computed]
     return found + _chosen(pieces, extra, "auto", jobs)
 
 

@@ -2,6 +2,7 @@
 
 from skattr.engines.base import Approximation, Engine, Jobs
 from skattr.engines.quasi_monte_carlo import QuasiMonteCarlo
+from skattr.engines.riemann import Riemann
 from skattr.engines.table import ENGINES, choose
 
-__all__ = ["ENGINES", "Approximation", "Engine", "Jobs", "QuasiMonteCarlo", "choose"]
+__all__ = ["ENGINES", "Approximation", "Engine", "Jobs", "QuasiMonteCarlo", "Riemann", "choose"]

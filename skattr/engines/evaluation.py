@@ -46,8 +46,9 @@ class Evaluation(Engine):
     ) -> np.ndarray:
         """Return the weighted sums over the atoms, which all attributions share."""
         result = np.zeros((len(X), len(chosen), pieces.n_outputs))
-        for start in range(0, len(X), ROW_BLOCK):
-            block = slice(start, start + ROW_BLOCK)
+        step = getattr(state, "rows_at_once", ROW_BLOCK)
+        for start in range(0, len(X), step):
+            block = slice(start, start + step)
             points, weights, row = state.atoms(frames.take_rows(X, block), own)
             values = pieces.predict(points)
             for place, a in enumerate(chosen):

@@ -15,7 +15,11 @@
 | addends           | Sum      | those of its parts  | exact; groups                              |
 | finite_sum        | any      | rows, bins          | exact, one model call for a distinct value |
 | evaluation        | any      | atoms               | exact, one evaluation an atom              |
-| quasi_monte_carlo | any      | transport           | approximate, with standard errors          |
+| finite_grid       | any      | factors             | exact, if they have few values             |
+| riemann           | any      | factors, density,   | approximate, with an error; auto takes it  |
+|                   |          | increments          | for few columns                            |
+| quasi_monte_carlo | any      | factors, transport, | approximate, with standard errors          |
+|                   |          | draws               |                                            |
 """
 
 from __future__ import annotations
@@ -32,11 +36,13 @@ from skattr.engines.binned_rows import BinnedRows
 from skattr.engines.box_mixture import BoxMixture
 from skattr.engines.box_products import BoxProducts
 from skattr.engines.evaluation import Evaluation
+from skattr.engines.finite_grid import FiniteGrid
 from skattr.engines.finite_sum import FiniteSum
 from skattr.engines.mixed_products import MixedProducts
 from skattr.engines.one_violation import OneViolation
 from skattr.engines.products import ProductTerms
 from skattr.engines.quasi_monte_carlo import QuasiMonteCarlo
+from skattr.engines.riemann import Riemann
 from skattr.measures.base import Measure
 from skattr.pieces import Pieces
 
@@ -54,6 +60,8 @@ ENGINES = (
     Addends(),
     FiniteSum(),
     Evaluation(),
+    FiniteGrid(),
+    Riemann(),
     QuasiMonteCarlo(),
 )
 
@@ -91,8 +99,8 @@ def _best(order: tuple, named: bool, pieces: Pieces, term: Measure, jobs: Jobs) 
     able = [e for e in order if e.refuses(pieces, term) is None]
     if named and able and able[0] is order[0]:
         return able[0]
-    suited = [e for e in able if e.suits(pieces, term, jobs) is None]
-    return next(iter(suited or able), None)
+    suited = (e for e in able if e.suits(pieces, term, jobs) is None)
+    return next(suited, able[0] if able else None)
 
 
 def _no_engine(engine: Any, pieces: Pieces, term: Measure) -> str:

@@ -2,15 +2,19 @@
 
 from typing import Any
 
+from skattr.measures.atoms import Atoms, Sampler
 from skattr.measures.base import LinearCombination, Measure
 from skattr.measures.coefficients import Coefficient, ScaledCoefficient
 from skattr.measures.conditional import Conditional
+from skattr.measures.density import Density
 from skattr.measures.empirical import Baseline, Dirac, Expectation, PartialDependence
 from skattr.measures.product import ProductMarginal, Uniform
+from skattr.measures.stieltjes import Stieltjes
 
 __all__ = [
-    "Baseline", "Coefficient", "Conditional", "Dirac", "Expectation", "LinearCombination",
-    "Measure", "PartialDependence", "ProductMarginal", "ScaledCoefficient", "Uniform",
+    "Atoms", "Baseline", "Coefficient", "Conditional", "Density", "Dirac", "Expectation",
+    "LinearCombination", "Measure", "PartialDependence", "ProductMarginal", "Sampler",
+    "ScaledCoefficient", "Stieltjes", "Uniform",
 ]  # fmt: skip
 
 BY_NAME = {
@@ -21,7 +25,7 @@ BY_NAME = {
     "expectation": Expectation,
 }
 NOT_BUILT = ("shapley",)
-_LATER = ("Atoms", "Density", "Sampler", "Shapley", "Stieltjes")
+_LATER = ("Shapley",)
 
 
 def as_measure(measure: Any) -> Measure:

@@ -1,0 +1,95 @@
+"""Products of laws with finitely many values on any model: the sum over all combinations.
+
+    Σ f(x_j, y_-j) ∏_{i≠j} ν_i(y_i), exact
+
+One evaluation for each combination of the other columns' values, so it is for few of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import joblib
+import numpy as np
+
+from skattr import frames
+from skattr.engines.base import Engine, Jobs, Own
+from skattr.engines.grid_cells import add_up, cells, is_finite, n_cells
+from skattr.measures.base import Measure
+from skattr.measures.points import ProductPoints
+from skattr.parallel import in_workers
+from skattr.pieces import Pieces
+
+
+@dataclass(eq=False)
+class Combinations:
+    """The laws, and the mean of f over all combinations."""
+
+    points: ProductPoints
+    mean: np.ndarray | None = None
+
+
+class FiniteGrid(Engine):
+    """Evaluates the model at all combinations of values."""
+
+    name = "finite_grid"
+    needs = (Pieces, "factors")
+
+    def suits(self, pieces: Pieces, term: Any, jobs: Jobs) -> str | None:
+        """Return why not all combinations are evaluated, or None."""
+        if term.depends == "attribution":
+            return "it is integrated over a range"
+        return _too_many(ProductPoints.of(term), jobs)
+
+    def cost(self, pieces: Pieces, term: Measure) -> str:
+        """Say what it costs."""
+        return "explain: every combination of the other columns' values for each distinct own value"
+
+    def prepare(self, pieces: Pieces, term: Any, own: Own, jobs: Jobs) -> Combinations:
+        """Keep the values and their weights."""
+        points = ProductPoints.of(term)
+        reason = _too_many(points, jobs)
+        if reason is not None:
+            raise ValueError(f"{self.name} cannot serve {term!r}: {reason}")
+        return Combinations(points)
+
+    def merge(self, a: Combinations, b: Combinations) -> Combinations:
+        """Join the laws of two batches."""
+        return Combinations(a.points.merge(b.points))
+
+    def finish(self, pieces: Any, state: Combinations, jobs: Jobs) -> Combinations:
+        """Sum over all combinations where nothing is pinned."""
+        return replace(state, mean=add_up(cells(state.points, None, (), 1, "gauss"), pieces.output))
+
+    def mean(self, pieces: Any, state: Combinations) -> np.ndarray | None:
+        """Return the mean over all combinations."""
+        return state.mean
+
+    def integrate(
+        self, pieces: Any, state: Any, X: Any, codes: Any, own: Own, chosen: list[int], jobs: Jobs
+    ) -> np.ndarray:
+        """Return the means over the combinations of the other columns."""
+        result = np.empty((len(X), len(chosen), pieces.n_outputs))
+        for place, a in enumerate(chosen):
+            first, kind = frames.distinct_rows(X, own[a])
+            rows = (frames.take_rows(X, slice(i, i + 1)) for i in first.tolist())
+            tasks = (joblib.delayed(_pinned)(pieces.output, state.points, x, own[a]) for x in rows)
+            title = f"attribution {place + 1} of {len(chosen)}" if jobs.verbose else None
+            means = in_workers(tasks, len(first), jobs.n_jobs, title)
+            result[:, place] = np.array(list(means))[kind]
+        return result
+
+
+def _pinned(f: Any, points: ProductPoints, x: Any, columns: tuple[int, ...]) -> np.ndarray:
+    return add_up(cells(points, x, columns, 1, "gauss"), f)
+
+
+def _too_many(points: ProductPoints, jobs: Jobs) -> str | None:
+    """Say why not all combinations can be evaluated, or None."""
+    if not is_finite(points, ()):
+        return "a column's law has more than finitely many values"
+    size = n_cells(points, 1, ())  # the reference has one more column than a value
+    if size > jobs.max_evals:
+        return f"there are {size} combinations of values, max_evals is {jobs.max_evals}"
+    return None

@@ -1,0 +1,184 @@
+"""Riemann and Riemann-Stieltjes sums on any model: tensor grids (MATH.md, section 6).
+
+    ∫ f dμ ≈ Σ_cells f(node of the cell) · (weight of the cell)
+
+Product measures: weights are products, atoms are nodes of their own, smooth factors take the nodes
+of a rule. Densities: the rule's weights times h. Integrands g: one value at each vertex, and
+differences along one axis after the other. Cells are visited in blocks; those of weight 0 cost no
+call of f.
+
+Approximate. The number of points a side is doubled until two levels differ by less than the error
+asked for; their difference is the error that is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any
+
+import joblib
+import numpy as np
+
+from skattr import frames
+from skattr.engines.base import Approximation, Jobs, Own
+from skattr.engines.estimates import Estimate
+from skattr.engines.grid_cells import add_up, cells, free_columns, is_finite, n_cells
+from skattr.measures.base import Measure
+from skattr.measures.points import ProductPoints
+from skattr.parallel import in_workers
+from skattr.pieces import Pieces
+
+RULES = ("left", "midpoint", "gauss")
+VIEWS = ("factors", "density", "increments")
+FIRST = 4  # points a side before there is an error to look at
+FEW = 3  # free columns up to which a grid is better than quasi-random points
+
+
+@dataclass(eq=False)
+class Grids:
+    """The measure as grids, and its mean where nothing is pinned if it is a product."""
+
+    source: Any
+    varies: bool
+    by_row: bool
+    mean: Estimate | None = None
+
+
+class Riemann(Approximation):
+    """Sums over tensor grids.
+
+    Parameters
+    ----------
+    rule : {"gauss", "midpoint", "left"}, default="gauss"
+        Where f is evaluated: at Gauss-Legendre nodes of smooth factors and densities, at the
+        middle of each cell, or at its lower corner (the paper's). Increments of an integrand have
+        no Gauss nodes: there "gauss" is "midpoint".
+    points : int, optional
+        Number of points a side. By default it is doubled until the error is small enough.
+    """
+
+    name = "riemann"
+    needs = (Pieces, "factors")
+
+    def __init__(self, rule: str = "gauss", points: int | None = None) -> None:
+        self.rule = rule
+        self.points = points
+
+    def refuses(self, pieces: Pieces, term: Measure) -> str | None:
+        """Return the reason why this engine cannot serve, or None."""
+        if any(view in term.views for view in VIEWS):
+            return None
+        return super().refuses(pieces, term)
+
+    def suits(self, pieces: Pieces, term: Any, jobs: Jobs) -> str | None:
+        """Return why quasi-random points are better, or None."""
+        if "increments" in term.views or term.depends == "attribution":
+            return None  # the one has no other engine, the other one free column
+        source = ProductPoints.of(term) if "factors" in term.views else term
+        free = free_columns(source)
+        if free > FEW:
+            return f"{free} columns are free, and a grid is for {FEW} at most"
+        size = n_cells(source, 2 * FIRST)
+        if size > jobs.max_evals:
+            return f"its grid has {size} cells, max_evals is {jobs.max_evals}"
+        return None
+
+    def has_mean(self, term: Measure) -> bool:
+        """Tell whether the reference is a product, as the measure is."""
+        return "factors" in term.views
+
+    def cost(self, pieces: Pieces, term: Measure) -> str:
+        """Say what it costs."""
+        side = f"{FIRST}, {2 * FIRST}, …" if self.points is None else str(self.points)
+        what = "row" if term.depends == "row" else "own value"
+        return f"explain: grids of {side} points a free column for each distinct {what}"
+
+    def prepare(self, pieces: Pieces, term: Any, own: Own, jobs: Jobs) -> Grids:
+        """Keep what makes the grids."""
+        self._check()
+        source = ProductPoints.of(term) if "factors" in term.views else term
+        state = Grids(source, term.mass is None, term.depends == "row")
+        least = 2 * FIRST if self.points is None else self.points
+        size = n_cells(source, least)
+        if size > jobs.max_evals:
+            raise ValueError(
+                f"the grid of {term!r} has {size} cells for one value at {least} points a "
+                f"side, and max_evals is {jobs.max_evals}: raise max_evals, or lower the number "
+                "of points, Riemann(points=…); declare the integrand as a product, if it is one"
+            )
+        return state
+
+    def merge(self, a: Grids, b: Grids) -> Grids:
+        """Join the laws of two batches."""
+        return Grids(a.source.merge(b.source), a.varies, a.by_row)
+
+    def finish(self, pieces: Any, state: Grids, jobs: Jobs) -> Grids:
+        """Integrate a product where nothing is pinned."""
+        if not isinstance(state.source, ProductPoints):
+            return state
+        value, error = self._refine(pieces.output, state, None, (), jobs)
+        return replace(state, mean=Estimate(value, error))
+
+    def mean(self, pieces: Any, state: Grids) -> Estimate | None:
+        """Return the mean of a product."""
+        return state.mean
+
+    def estimate(
+        self, pieces: Any, state: Any, X: Any, own: Own, chosen: list[int], jobs: Jobs
+    ) -> tuple[Estimate, Estimate | None]:
+        """Return the sums, and how far two levels differ."""
+        k = pieces.n_outputs
+        values = np.empty((len(X), len(chosen), k + state.varies))
+        errors = np.empty_like(values)
+        every = tuple(range(len(frames.labels(X))))
+        for place, a in enumerate(chosen):
+            first, kind = frames.distinct_rows(X, every if state.by_row else own[a])
+            rows = (frames.take_rows(X, slice(i, i + 1)) for i in first.tolist())
+            tasks = (
+                joblib.delayed(self._refine)(pieces.output, state, x, own[a], jobs) for x in rows
+            )
+            title = f"attribution {place + 1} of {len(chosen)}" if jobs.verbose else None
+            found = np.array(list(in_workers(tasks, len(first), jobs.n_jobs, title)))
+            values[:, place], errors[:, place] = found[kind, 0], found[kind, 1]
+        mass = Estimate(values[..., k:], errors[..., k:]) if state.varies else None
+        return Estimate(values[..., :k], errors[..., :k]), mass
+
+    def _refine(
+        self, f: Any, state: Grids, x: Any, columns: tuple[int, ...], jobs: Jobs
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the sum at the last level, (k,), and how far it is from the one before."""
+        assert jobs.error is not None
+        value = None
+        for points in self._levels(state.source, columns, jobs.max_evals):
+            before, value = (
+                value,
+                add_up(cells(state.source, x, columns, points, self.rule), f, state.varies),
+            )
+            error = np.zeros_like(value) if before is None else np.abs(value - before)
+            if before is not None and not (error[: len(jobs.error)] > jobs.error).any():
+                break
+        assert value is not None
+        return value, error
+
+    def _levels(self, source: Any, columns: tuple[int, ...], max_evals: float) -> Iterator[int]:
+        """Yield numbers of points a side: one if all columns have atoms only."""
+        if is_finite(source, columns):
+            yield 1
+            return
+        if self.points is not None:
+            yield max(1, self.points // 2)
+            yield self.points
+            return
+        points = FIRST
+        while points <= 2 * FIRST or n_cells(source, points, columns) <= max_evals:
+            yield points
+            points *= 2
+
+    def _check(self) -> None:
+        if self.rule not in RULES:
+            raise ValueError(f"Riemann(rule={self.rule!r}): it is one of {RULES}")
+        whole = isinstance(self.points, Integral) and not isinstance(self.points, bool)
+        if self.points is not None and not (whole and self.points >= 1):
+            raise ValueError(f"Riemann(points={self.points!r}): it is an integer, at least 1")

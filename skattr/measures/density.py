@@ -1,0 +1,65 @@
+"""Measures with a density h_{j,x} against Lebesgue measure on the domain [appendix to 3.3]."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from skattr.measures.quadrature import rule_on
+from skattr.measures.written import OnDomain, as_point, ask
+
+
+class Density(OnDomain):
+    """h_{j,x}(y) dy on the domain, h a function of the user's own, of any sign and mass.
+
+    A column whose side of the domain is one number is a point: nothing is integrated over it.
+
+    Parameters
+    ----------
+    density : callable
+        h(y, x, j) → the density at y, an array (..., d), as an array (...); x is the explained row,
+        (d,), j the position of the column.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skattr import MeasureExplainer
+    >>> X = np.array([[0.0, 0.0], [1.0, 1.0]])
+    >>> linear = Density(lambda y, x, j: 12 * (y[..., j] - 0.5))  # mass 0: the slope along j
+    >>> explainer = MeasureExplainer(lambda X: X @ [2.0, 3.0] + 5, linear).fit(X)
+    >>> explainer.explain(X[:1]).values.round(6)
+    array([[2., 3.]])
+    """
+
+    views = ("density", "transport")
+    _functions = ("density",)
+
+    def __init__(self, density: Callable) -> None:
+        self.density = density
+
+    @property
+    def n_uniforms(self) -> int:
+        """How many uniform numbers a point is made of."""
+        return len(self.sides_)
+
+    def at(self, y: np.ndarray, x: Any, columns: tuple[int, ...]) -> np.ndarray:
+        """Return h at numbers (n, d), x one row."""
+        return ask(self.density, "density", y, as_point(x), columns, y.shape[:-1])
+
+    def transport(self, u: np.ndarray, x: Any, columns: tuple[int, ...]) -> tuple[Any, np.ndarray]:
+        """Return points that are uniform on the domain, and their densities times its volume."""
+        low, high = self.sides_.T
+        y = low * (1 - u) + high * u
+        volume = np.prod(np.where(high > low, high - low, 1.0))
+        return self.points(y), volume * self.at(y, x, columns)
+
+    def axes(self, points: int, rule: str) -> tuple[list, list]:
+        """Return the nodes and weights of a rule on each side of the domain."""
+        nodes, weights = [], []
+        for low, high in self.sides_:
+            at, share = rule_on(points, rule) if high > low else (np.zeros(1), np.ones(1))
+            nodes.append(low * (1 - at) + high * at)
+            weights.append(share * (high - low if high > low else 1.0))
+        return nodes, weights

@@ -1,0 +1,136 @@
+"""What measures written by the user share: asking his functions, and checking their answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+
+from skattr import frames
+from skattr.measures.base import Measure
+from skattr.measures.empirical import Expectation
+from skattr.measures.laws import Interval, uniform_law
+from skattr.storage import Kept
+
+
+class Written(Measure):
+    """A measure that a function of the user's own says, for each row x and attribution j.
+
+    x is an array (d,) of numbers, or of objects where a column holds levels; j is the position of
+    the column, or the tuple of positions of a group.
+    """
+
+    depends = "row"
+    mass: float | None = None
+    _functions: tuple[str, ...]  # the parameters that are functions
+
+    def fit(self, X: Any, sample_weight: Any = None, domain: dict | None = None,
+            own: tuple[tuple[int, ...], ...] | None = None) -> Self:  # fmt: skip
+        """Keep the names of the columns, and a row to make rows like it."""
+        for name in self._functions:
+            if not callable(getattr(self, name)):
+                raise TypeError(
+                    f"{type(self).__name__}({name}={getattr(self, name)!r}): it is a function"
+                )
+        super().fit(X, sample_weight, domain, own)
+        background = self.background_
+        self.names_ = background.names
+        self.row_ = Kept(frames.copy(frames.take_rows(background.X, slice(1))))
+        return self
+
+    def table(self, points: Any, what: str) -> Any:
+        """Return points, an array (m, d) or a frame, as a table like X."""
+        if frames.is_frame(points):
+            missing = [name for name in self.names_ if name not in frames.labels(points)]
+            if missing:
+                raise ValueError(f"{what} returned a frame without the columns {missing}")
+            return frames.reorder(points, self.names_)
+        array = np.asarray(points)
+        d = len(self.names_)
+        if array.ndim != 2 or array.shape[1] != d or not len(array):
+            raise ValueError(f"{what} returned points of shape {array.shape}; it is (m, {d})")
+        if isinstance(self.row_.X, np.ndarray) and self.row_.X.dtype.kind != "O":
+            return array
+        return frames.with_columns(self.row_.X, {k: array[:, k] for k in range(d)})
+
+    def reference(self) -> Measure:
+        """Return P."""
+        return Expectation()
+
+
+class OnDomain(Written):
+    """A measure on a box of numbers, the domain, written as a function of y, x and j."""
+
+    def fit(self, X: Any, sample_weight: Any = None, domain: dict | None = None,
+            own: tuple[tuple[int, ...], ...] | None = None) -> Self:  # fmt: skip
+        """Learn the domain: the background's range where none is given."""
+        super().fit(X, sample_weight, domain, own)
+        background = self.background_
+        self.sides_ = np.empty((len(self.names_), 2))
+        for k, name in enumerate(self.names_):
+            law = uniform_law(background, k, self.domain_)
+            if not isinstance(law, Interval):
+                raise ValueError(
+                    f"{type(self).__name__} is a measure on numbers, and column {name!r} holds "
+                    "levels; Atoms and Sampler take them"
+                )
+            self.sides_[k] = law.ends()
+        return self
+
+    def points(self, y: np.ndarray) -> Any:
+        """Return numbers (n, d) as a table like X."""
+        return self.table(y, type(self).__name__)
+
+
+def as_point(x: Any) -> np.ndarray:
+    """Return a table of one row as an array (d,): of numbers, or of objects if some are none."""
+    if isinstance(x, np.ndarray):
+        return x[0].copy()
+    columns = range(len(frames.labels(x)))
+    if all(frames.is_number(x, k) for k in columns):
+        return np.array([frames.to_float(frames.column(x, k))[0] for k in columns])
+    point = np.empty(len(columns), object)
+    point[:] = [frames.to_list(frames.column(x, k))[0] for k in columns]
+    return point
+
+
+def as_label(columns: tuple[int, ...]) -> Any:
+    """Return an attribution as functions get it: a position, or the tuple of a group's."""
+    return columns[0] if len(columns) == 1 else columns
+
+
+def ask(
+    function: Callable, what: str, y: np.ndarray, x: np.ndarray, columns: tuple[int, ...],
+    shape: tuple[int, ...],
+) -> np.ndarray:  # fmt: skip
+    """Return function(y, x, j) as numbers of a shape; what is wrong is said with the place."""
+    y.flags.writeable = x.flags.writeable = False
+    try:
+        answer = function(y, x, as_label(columns))
+    except ValueError as error:
+        if "read-only" not in str(error):
+            raise
+        raise ValueError(
+            f"{what} changes its input, at x = {_short(x)}; it must leave y and x as they are "
+            "(y = y.copy() first)"
+        ) from error
+    values = np.asarray(answer)
+    if values.shape != shape or values.dtype.kind not in "biuf":
+        raise ValueError(
+            f"{what} returned an array of shape {values.shape} and type {values.dtype} for y of "
+            f"shape {y.shape}; it must be numbers of shape {shape}"
+        )
+    values = values.astype(np.float64, copy=False)
+    if not np.isfinite(values).all():
+        at = np.unravel_index(np.flatnonzero(~np.isfinite(values))[0], shape)[: y.ndim - 1]
+        raise ValueError(
+            f"{what} returned {values[~np.isfinite(values)][0]} at y = {_short(y[at])}, "
+            f"x = {_short(x)}, j = {as_label(columns)}"
+        )
+    return values
+
+
+def _short(point: np.ndarray) -> str:
+    shown = ", ".join(f"{v:.6g}" if isinstance(v, float) else str(v) for v in point[:8].tolist())
+    return f"[{shown}{', …' if len(point) > 8 else ''}]"
