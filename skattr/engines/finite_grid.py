@@ -36,10 +36,17 @@ class FiniteGrid(Engine):
     name = "finite_grid"
     needs = (Pieces, "factors")
 
+    def refuses(self, pieces: Pieces, term: Measure) -> str | None:
+        """Return the reason why this engine cannot serve, or None."""
+        reason = super().refuses(pieces, term)
+        if reason is not None:
+            return reason
+        if term.depends == "attribution" or not is_finite(ProductPoints.of(term), ()):
+            return "a column's law has more than finitely many values"
+        return None
+
     def suits(self, pieces: Pieces, term: Any, jobs: Jobs) -> str | None:
         """Return why not all combinations are evaluated, or None."""
-        if term.depends == "attribution":
-            return "it is integrated over a range"
         return _too_many(ProductPoints.of(term), jobs)
 
     def cost(self, pieces: Pieces, term: Measure) -> str:
@@ -87,8 +94,6 @@ def _pinned(f: Any, points: ProductPoints, x: Any, columns: tuple[int, ...]) -> 
 
 def _too_many(points: ProductPoints, jobs: Jobs) -> str | None:
     """Say why not all combinations can be evaluated, or None."""
-    if not is_finite(points, ()):
-        return "a column's law has more than finitely many values"
     size = n_cells(points, 1, ())  # the reference has one more column than a value
     if size > jobs.max_evals:
         return f"there are {size} combinations of values, max_evals is {jobs.max_evals}"

@@ -52,14 +52,11 @@ def is_finite(source: Any, columns: tuple[int, ...]) -> bool:
     return all(source.laws[k].n_atoms is not None for k in source.free(columns))
 
 
-def n_cells(source: Any, points: int, columns: tuple[int, ...] | None = None) -> int:
-    """Return the number of cells where some columns are pinned; by default the most there are."""
+def n_cells(source: Any, points: int, columns: tuple[int, ...]) -> int:
+    """Return the number of cells where some columns are pinned."""
     if not isinstance(source, ProductPoints):
         return points ** free_columns(source)
-    sizes = [law.n_atoms or points for law in source.laws]
-    if columns is None:
-        columns = (int(np.argmin(sizes)),) if source.pinned else ()
-    return prod(sizes[k] for k in source.free(columns))
+    return prod(source.laws[k].n_atoms or points for k in source.free(columns))
 
 
 def cells(

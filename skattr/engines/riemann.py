@@ -7,14 +7,16 @@ of a rule. Densities: the rule's weights times h. Integrands g: one value at eac
 differences along one axis after the other. Cells are visited in blocks; those of weight 0 cost no
 call of f.
 
-Approximate. The number of points a side is doubled until two levels differ by less than the error
-asked for; their difference is the error that is told.
+Approximate. The number of points a side is doubled until the last levels differ by less than the
+error asked for. The error that is told is the difference of the last two levels, or half of that of
+the two before if it is larger: two levels may agree by chance where f jumps.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from numbers import Integral
 from typing import Any
 
@@ -80,7 +82,7 @@ class Riemann(Approximation):
         free = free_columns(source)
         if free > FEW:
             return f"{free} columns are free, and a grid is for {FEW} at most"
-        size = n_cells(source, 2 * FIRST)
+        size = n_cells(source, 2 * FIRST, ())  # the reference has no column pinned
         if size > jobs.max_evals:
             return f"its grid has {size} cells, max_evals is {jobs.max_evals}"
         return None
@@ -101,7 +103,7 @@ class Riemann(Approximation):
         source = ProductPoints.of(term) if "factors" in term.views else term
         state = Grids(source, term.mass is None, term.depends == "row")
         least = 2 * FIRST if self.points is None else self.points
-        size = n_cells(source, least)
+        size = n_cells(source, least, ())
         if size > jobs.max_evals:
             raise ValueError(
                 f"the grid of {term!r} has {size} cells for one value at {least} points a "
@@ -150,17 +152,15 @@ class Riemann(Approximation):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the sum at the last level, (k,), and how far it is from the one before."""
         assert jobs.error is not None
-        value = None
+        values: list[np.ndarray] = []
+        error = np.zeros(0)
         for points in self._levels(state.source, columns, jobs.max_evals):
-            before, value = (
-                value,
-                add_up(cells(state.source, x, columns, points, self.rule), f, state.varies),
-            )
-            error = np.zeros_like(value) if before is None else np.abs(value - before)
-            if before is not None and not (error[: len(jobs.error)] > jobs.error).any():
+            nodes = cells(state.source, x, columns, points, self.rule)
+            values.append(add_up(nodes, f, state.varies))
+            error = _error(values)
+            if len(values) > 2 and not (error[: len(jobs.error)] > jobs.error).any():
                 break
-        assert value is not None
-        return value, error
+        return values[-1], error
 
     def _levels(self, source: Any, columns: tuple[int, ...], max_evals: float) -> Iterator[int]:
         """Yield numbers of points a side: one if all columns have atoms only."""
@@ -168,8 +168,7 @@ class Riemann(Approximation):
             yield 1
             return
         if self.points is not None:
-            yield max(1, self.points // 2)
-            yield self.points
+            yield from sorted({max(1, self.points // part) for part in (4, 2, 1)})
             return
         points = FIRST
         while points <= 2 * FIRST or n_cells(source, points, columns) <= max_evals:
@@ -180,5 +179,16 @@ class Riemann(Approximation):
         if self.rule not in RULES:
             raise ValueError(f"Riemann(rule={self.rule!r}): it is one of {RULES}")
         whole = isinstance(self.points, Integral) and not isinstance(self.points, bool)
-        if self.points is not None and not (whole and self.points >= 1):
-            raise ValueError(f"Riemann(points={self.points!r}): it is an integer, at least 1")
+        if self.points is not None and not (whole and self.points >= 2):
+            raise ValueError(
+                f"Riemann(points={self.points!r}): it is an integer, at least 2, "
+                "as the error is how much levels differ"
+            )
+
+
+def _error(values: list[np.ndarray]) -> np.ndarray:
+    """Return how far the sum at the last level may be off, given those of all levels."""
+    steps = [np.abs(b - a) for a, b in pairwise(values)]
+    if not steps:
+        return np.zeros_like(values[-1])
+    return np.maximum(steps[-1], steps[-2] / 2) if len(steps) > 1 else steps[-1]

@@ -6,6 +6,7 @@
 | binned_rows       | Boxes    | bins                | exact curves; groups row by row            |
 | box_products      | Boxes    | factors             | exact curves; groups                       |
 | box_mixture       | Boxes    | mixture             | exact curves; groups                       |
+| increments        | Boxes    | increments          | exact, row by row; groups                  |
 | additive          | Additive | rows, factors       | exact; groups                              |
 | binned_additive   | Additive | bins                | exact; groups row by row                   |
 | affine            | Additive | centers             | exact, if all terms are affine; groups     |
@@ -24,6 +25,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any
 
 from skattr.engines.addends import Addends
@@ -38,6 +40,7 @@ from skattr.engines.box_products import BoxProducts
 from skattr.engines.evaluation import Evaluation
 from skattr.engines.finite_grid import FiniteGrid
 from skattr.engines.finite_sum import FiniteSum
+from skattr.engines.increments import Increments
 from skattr.engines.mixed_products import MixedProducts
 from skattr.engines.one_violation import OneViolation
 from skattr.engines.products import ProductTerms
@@ -51,6 +54,7 @@ ENGINES = (
     BinnedRows(),
     BoxProducts(),
     BoxMixture(),
+    Increments(),
     AdditiveTerms(),
     BinnedAdditive(),
     AffineMeans(),
@@ -96,11 +100,14 @@ def choose(engine: Any, pieces: Pieces, terms: list[Measure], jobs: Jobs) -> lis
 
 def _best(order: tuple, named: bool, pieces: Pieces, term: Measure, jobs: Jobs) -> Engine | None:
     """Return the engine that was asked for, the first that suits, or the first that can serve."""
-    able = [e for e in order if e.refuses(pieces, term) is None]
-    if named and able and able[0] is order[0]:
-        return able[0]
-    suited = (e for e in able if e.suits(pieces, term, jobs) is None)
-    return next(suited, able[0] if able else None)
+    if named and order[0].refuses(pieces, term) is None:
+        return order[0]
+    able = (e for e in order if e.refuses(pieces, term) is None)
+    first = next(able, None)
+    for engine in () if first is None else chain([first], able):
+        if engine.suits(pieces, term, jobs) is None:
+            return engine
+    return first
 
 
 def _no_engine(engine: Any, pieces: Pieces, term: Measure) -> str:
