@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import validate_data
 
 from skattr import frames
+from skattr.modules import check_device
 
 
 def takes_missing(estimator: Any) -> bool:
@@ -146,8 +147,4 @@ def check_parameters(explainer: Any) -> None:
         if not isinstance(value, Real) or not float(value) > 0:
             raise ValueError(f"{name}={value!r} must be a positive number")
     check_random_state(explainer.random_state)
-    if explainer.device not in (None, "cpu"):
-        raise ValueError(
-            f"device={explainer.device!r}: kernels for other devices are not built yet; "
-            "use None or 'cpu'"
-        )
+    check_device(explainer.estimator, explainer.device)

@@ -9,13 +9,14 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from skattr import modules
+
 
 def check(estimator: Any) -> None:
     """Refuse what is no model."""
-    if any(kind.__module__.startswith("torch.nn") for kind in type(estimator).__mro__):
-        raise ValueError(
-            "torch modules are not read yet; wrap yours in a function from arrays to arrays"
-        )
+    if modules.is_module(estimator):
+        modules.check(estimator)
+        return
     if isinstance(estimator, type):
         raise TypeError(f"{estimator.__name__} is a class, not a model: pass a fitted instance")
     if isinstance(estimator, Pipeline) and not hasattr(estimator, "predict"):

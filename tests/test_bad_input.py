@@ -120,13 +120,6 @@ def test_a_class_is_no_model():
         MeasureExplainer(RandomForestRegressor).fit(X, Y)
 
 
-def test_a_torch_module():
-    base = type("Module", (), {"__module__": "torch.nn.modules.module", "__call__": lambda *a: 0})
-    network = type("Network", (base,), {"__module__": "user_code"})
-    with refused("torch", "function"):
-        MeasureExplainer(network()).fit(X)
-
-
 @pytest.mark.parametrize(
     "answer",
     [

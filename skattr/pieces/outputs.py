@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import expit, softmax
 from sklearn.base import is_classifier
 
-from skattr import frames
+from skattr import frames, modules
 from skattr.models import works_in_place
 
 SCALES = ("auto", "raw", "proba", "predict")
@@ -74,7 +74,9 @@ def _name(estimator: Any) -> str:
 
 
 def _call(estimator: Any, method: str, X: Any) -> np.ndarray:
-    if method in ("margin", "predict"):
+    if not method and modules.is_module(estimator):
+        result: Any = modules.predict(estimator, X)
+    elif method in ("margin", "predict"):
         from skattr.pieces import readers
 
         result = getattr(readers, method)(estimator, X)
@@ -110,7 +112,7 @@ def resolve(
         raise ValueError(f"output={output!r} is not known; it is one of {list(SCALES)}")
     if hasattr(estimator, "__sklearn_tags__") and is_classifier(estimator):
         return _classifier(estimator, output, readable, has_margin, X)
-    if not hasattr(estimator, "predict"):
+    if not hasattr(estimator, "predict") or modules.is_module(estimator):
         method, scale = "", "predict"
         if output not in ("auto", "predict"):
             raise ValueError(f"output={output!r}: a function has no other output than its own")

@@ -1,0 +1,125 @@
+"""Torch modules as models: evaluated as they are, in their own precision, on their own device.
+
+torch is imported inside functions: it is an extra.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+ROW_BLOCK = 65_536  # rows in one call of a module
+
+
+def is_module(estimator: Any) -> bool:
+    """Tell whether an estimator is a torch module, without importing torch."""
+    kinds = type(estimator).__mro__
+    return any(kind.__module__.startswith("torch.nn") for kind in kinds)
+
+
+def check(module: Any) -> None:
+    """Refuse a module whose answers are random, or that cannot be evaluated."""
+    import torch
+
+    moving = (torch.nn.modules.batchnorm._NormBase, torch.nn.modules.dropout._DropoutNd)
+    training = [
+        name or type(part).__name__
+        for name, part in module.named_modules()
+        if part.training and isinstance(part, moving)
+    ]
+    if training:
+        raise ValueError(
+            f"{type(module).__name__} is in training mode, where {', '.join(training)} "
+            "depends on the other rows or on chance; call .eval() first"
+        )
+    for name, tensor in [*module.named_parameters(), *module.named_buffers()]:
+        if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
+            raise ValueError(f"{name} of {type(module).__name__} has weights that are not finite")
+
+
+def place(module: Any) -> tuple[Any, Any]:
+    """Return the device and the floating type of a module's parameters."""
+    import torch
+
+    tensors = [*module.parameters(), *module.buffers()]
+    numbers = [tensor for tensor in tensors if tensor.is_floating_point()]
+    dtype = numbers[0].dtype if numbers else torch.get_default_dtype()
+    return (tensors[0].device if tensors else torch.device("cpu")), dtype
+
+
+def check_device(estimator: Any, device: Any) -> None:
+    """Refuse a device that is not there, or not the model's."""
+    if device is None:
+        return
+    if not isinstance(device, str):
+        raise ValueError(f"device={device!r}: it is 'cpu', 'cuda' or None")
+    if device == "cpu" and not is_module(estimator):
+        return
+    try:
+        import torch
+    except ImportError as error:
+        raise ImportError(f"device={device!r} needs torch: pip install 'skattr[torch]'") from error
+    try:
+        wanted = torch.device(device)
+    except RuntimeError as error:
+        raise ValueError(f"device={device!r} is no device: {error}") from error
+    if wanted.type == "cuda" and not torch.cuda.is_available():
+        raise ValueError(f"device={device!r}: there is no CUDA device; use None or 'cpu'")
+    if not is_module(estimator):
+        raise ValueError(
+            f"device={device!r}: only torch modules run on a device, and the estimator is "
+            f"{type(estimator).__name__}"
+        )
+    there = place(estimator)[0]
+    if wanted.type != there.type or (wanted.index or 0) != (there.index or 0):
+        raise ValueError(
+            f"device={device!r}, but the module is on {str(there)!r}: move it first, "
+            f".to({device!r})"
+        )
+
+
+def evaluate(module: Any, points: Any) -> Any:
+    """Return the module's answers for a tensor (n, d), as a tensor (n, k) of float64."""
+    import torch
+
+    device, dtype = place(module)
+    parts = []
+    with torch.no_grad():
+        for start in range(0, len(points), ROW_BLOCK):
+            rows = points[start : start + ROW_BLOCK].to(device=device, dtype=dtype)
+            answer = module(rows)
+            if not isinstance(answer, torch.Tensor):
+                raise ValueError(
+                    f"{type(module).__name__} returned {type(answer).__name__}, not a tensor"
+                )
+            parts.append(answer.to(torch.float64).reshape(len(rows), -1))
+    return torch.cat(parts)
+
+
+def predict(module: Any, X: Any) -> np.ndarray:
+    """Return the module's answers for a table of numbers, (n, k)."""
+    import torch
+
+    points = torch.as_tensor(as_numbers(X))
+    if not len(points):
+        return np.zeros((0, 1))
+    try:
+        return evaluate(module, points).cpu().numpy()
+    except RuntimeError as error:
+        raise ValueError(
+            f"{type(module).__name__} refuses a table of {points.shape[1]} columns: {error}"
+        ) from error
+
+
+def as_numbers(X: Any) -> np.ndarray:
+    """Return a table as float64 numbers; float32 holds exactly what a float32 module sees."""
+    from skattr import frames
+
+    if isinstance(X, np.ndarray) and X.dtype.kind in "fiub":
+        return np.ascontiguousarray(X, dtype=np.float64)
+    columns = range(len(frames.labels(X)))
+    try:
+        return np.column_stack([frames.to_float(frames.column(X, k)) for k in columns])
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"a torch module takes numbers{frames.unusual(X)}") from error
