@@ -21,7 +21,7 @@ from sklearn.utils.validation import (
 
 from skattr import frames, models
 from skattr.curves import BinnedTable, CellTable, ConstantTable, Curve, FunctionTable, LevelTable
-from skattr.engines import Engine, Jobs
+from skattr.engines import Approximation, Engine, Jobs
 from skattr.explanation import Explanation
 from skattr.inputs import (
     attributions,
@@ -351,10 +351,21 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
             if term.state is not None:
                 cost = term.engine.cost(pieces, term.measure)
             how = "exact"
-            if not term.engine.exact:
+            if isinstance(term.engine, Approximation):
                 how = f"approximate (tol={self.tol:g}, max_evals={self.max_evals})"
+                cost += self._expected(term)
             lines.append(f"{term.measure!r}: engine {term.engine.name}, {how}; {cost}")
         return "\n".join(lines)
+
+    def _expected(self, term: Any) -> str:
+        """Say how many evaluations an approximate term takes, and to what error."""
+        error = self._solved().error
+        assert error is not None
+        counts = ""
+        if term.state is not None:
+            counts = f"; {term.engine.evaluations(term.state, self._jobs())}"
+        errors = ", ".join(f"{size:.2g}" for size in error)
+        return f"{counts}; done at a standard error of {errors}"
 
     @property
     def pieces_(self) -> Pieces:

@@ -123,3 +123,17 @@ def as_numbers(X: Any) -> np.ndarray:
         return np.column_stack([frames.to_float(frames.column(X, k)) for k in columns])
     except (TypeError, ValueError) as error:
         raise ValueError(f"a torch module takes numbers{frames.unusual(X)}") from error
+
+
+def like(array: np.ndarray, other: Any) -> Any:
+    """Return an array as a tensor where another one is one, on its device."""
+    if isinstance(other, np.ndarray):
+        return array
+    import torch
+
+    return torch.as_tensor(array, device=other.device)
+
+
+def as_array(tensor: Any) -> np.ndarray:
+    """Return a tensor as an array; an array as it is."""
+    return tensor if isinstance(tensor, np.ndarray) else tensor.detach().cpu().numpy()

@@ -120,3 +120,7 @@ class Approximation(Engine):
         self, pieces: Any, state: Any, X: Any, own: Own, chosen: list[int], jobs: Jobs
     ) -> tuple[Estimate, Estimate | None]:
         """Return estimates of some attributions at the rows of X, and of masses if they vary."""
+
+    @abstractmethod
+    def evaluations(self, state: Any, jobs: Jobs) -> str:
+        """Say how many evaluations a value takes."""

@@ -16,6 +16,7 @@ import numpy as np
 from skattr import frames
 from skattr.engines.base import Engine, Jobs, Own
 from skattr.engines.grid_cells import add_up, cells, is_finite, n_cells
+from skattr.engines.places import place_of
 from skattr.measures.base import Measure
 from skattr.measures.points import ProductPoints
 from skattr.parallel import in_workers
@@ -67,7 +68,7 @@ class FiniteGrid(Engine):
 
     def finish(self, pieces: Any, state: Combinations, jobs: Jobs) -> Combinations:
         """Sum over all combinations where nothing is pinned."""
-        return replace(state, mean=add_up(cells(state.points, None, (), 1, "gauss"), pieces.output))
+        return replace(state, mean=_pinned(pieces.output, state.points, None, ()))
 
     def mean(self, pieces: Any, state: Combinations) -> np.ndarray | None:
         """Return the mean over all combinations."""
@@ -89,7 +90,7 @@ class FiniteGrid(Engine):
 
 
 def _pinned(f: Any, points: ProductPoints, x: Any, columns: tuple[int, ...]) -> np.ndarray:
-    return add_up(cells(points, x, columns, 1, "gauss"), f)
+    return add_up(cells(place_of(f), points, x, columns, 1, "gauss"), f)
 
 
 def _too_many(points: ProductPoints, jobs: Jobs) -> str | None:

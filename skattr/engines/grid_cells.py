@@ -9,33 +9,28 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skattr import frames
+from skattr.engines.places import Device, Host, place_of
 from skattr.kernels import grids
 from skattr.measures.points import ProductPoints
 from skattr.measures.written import as_point
 
 BLOCK = 2**18  # vertices or cells that are looked at together
-ROW_BLOCK = 65_536  # points in one call of the model
 
 
 class Weighted(NamedTuple):
-    """Some cells: their nodes, a table, and weights that are not 0."""
+    """Some cells: their nodes as the model takes them, and weights that are not 0."""
 
     points: Any
-    weights: np.ndarray
+    weights: Any
 
 
 def add_up(cells: Iterator[Weighted], f: Any, varies: bool = False) -> np.ndarray:
     """Return Σ weight · f over cells, (k,), and Σ weight behind it where masses vary."""
-    total = np.zeros(len(f.names) + varies)
-    for points, every in cells:
-        for start in range(0, len(every), ROW_BLOCK):
-            weights = every[start : start + ROW_BLOCK]
-            values = f(frames.take_rows(points, slice(start, start + ROW_BLOCK)))
-            if varies:
-                values = np.column_stack([values, np.ones(len(values))])
-            total += (weights[:, None] * values).sum(axis=0)
-    return total
+    place = place_of(f)
+    total = np.zeros(len(f.names) + 1)
+    for points, weights in cells:
+        total += place.sums(f, points, weights)[0]
+    return total if varies else total[:-1]
 
 
 def free_columns(source: Any) -> int:
@@ -60,71 +55,62 @@ def n_cells(source: Any, points: int, columns: tuple[int, ...]) -> int:
 
 
 def cells(
-    source: Any, x: Any, columns: tuple[int, ...], points: int, rule: str
+    place: Host | Device, source: Any, x: Any, columns: tuple[int, ...], points: int, rule: str
 ) -> Iterator[Weighted]:
     """Yield the cells of a grid that have weight, in blocks."""
     if isinstance(source, ProductPoints):
-        return _product_cells(source, x, columns, points, rule)
+        return _product_cells(place, source, x, columns, points, rule)
+    point = as_point(x)
     if "density" in source.views:
-        return _density_cells(source, x, columns, points, rule)
+        return _density_cells(place, source, point, columns, *source.axes(points, rule))
     if source.product:
-        return _factor_cells(source, x, columns, points, rule)
-    return _increment_cells(source, x, columns, points, rule)
+        axes = factor_axes(source, point, columns, points, rule)
+        return _factor_cells(place, source, *axes)
+    return _increment_cells(place, source, point, columns, points, rule)
 
 
-def _blocks(n: int) -> Iterator[tuple[int, int]]:
+def _blocks(axes: list) -> Iterator[tuple[int, int]]:
+    n = prod(len(axis) for axis in axes)
     for start in range(0, n, BLOCK):
         yield start, min(BLOCK, n - start)
 
 
 def _product_cells(
-    source: ProductPoints, x: Any, columns: tuple[int, ...], points: int, rule: str
-) -> Iterator[Weighted]:
+    place: Host | Device, source: ProductPoints, x: Any, columns: tuple[int, ...], points: int,
+    rule: str,
+) -> Iterator[Weighted]:  # fmt: skip
     """Yield the nodes of a product of laws, own columns at x."""
-    free = source.free(columns)
-    axes = {k: source.laws[k].nodes(points, rule) for k in range(len(source.laws))}
-    sizes = [len(axes[k][1]) for k in free]
-    fixed = [k for k in axes if k not in free]
-    weights = grids.as_lists([np.ones(1), *(axes[k][1] for k in free)])
-    rows = grids.as_lists([np.zeros(1), *(np.arange(size) for size in sizes)])
-    for start, n in _blocks(prod(sizes)):
-        weight, at = np.empty(n), np.empty((n, 1 + len(free)))
-        grids.fill_products(start, weights, weight)
-        grids.fill_points(start, rows, at)
-        values = {
-            k: frames.take_values(axes[k][0], at[:, 1 + i].astype(np.intp))
-            for i, k in enumerate(free)
-        }
-        values |= {k: frames.take_values(axes[k][0], np.zeros(n, np.intp)) for k in fixed}
-        table = frames.with_columns(source.row.X, values)
-        yield Weighted(frames.pin(table, x, columns) if columns else table, weight)
+    axes = [
+        (None, np.ones(1)) if k in columns else law.nodes(points, rule)
+        for k, law in enumerate(source.laws)
+    ]
+    nodes, shares = [values for values, _ in axes], [weights for _, weights in axes]
+    weights = grids.as_lists(shares)
+    for start, n in _blocks(shares):
+        table = place.nodes(source, nodes, start, n)
+        yield Weighted(place.pin(table, x, columns), place.products(start, weights, n))
 
 
 def _density_cells(
-    source: Any, x: Any, columns: tuple[int, ...], points: int, rule: str
-) -> Iterator[Weighted]:
+    place: Host | Device, source: Any, x: np.ndarray, columns: tuple[int, ...], nodes: list,
+    shares: list,
+) -> Iterator[Weighted]:  # fmt: skip
     """Yield the nodes of a rule, with the density times the rule's weights."""
-    nodes, weights = source.axes(points, rule)
-    where, shares = grids.as_lists(nodes), grids.as_lists(weights)
-    for start, n in _blocks(prod(len(one) for one in nodes)):
-        y, weight = np.empty((n, len(nodes))), np.empty(n)
-        grids.fill_points(start, where, y)
-        grids.fill_products(start, shares, weight)
-        weight *= source.at(y, x, columns)
-        yield from _that_weigh(source, y, weight)
+    where, weights = grids.as_lists(nodes), grids.as_lists(shares)
+    for start, n in _blocks(nodes):
+        y = place.points(start, where, n)
+        weight = place.products(start, weights, n) * source.at(y, x, columns)
+        yield from _that_weigh(place, source, y, weight)
 
 
 def _factor_cells(
-    source: Any, x: Any, columns: tuple[int, ...], points: int, rule: str
+    place: Host | Device, source: Any, nodes: list, shares: list
 ) -> Iterator[Weighted]:
     """Yield the cells of a product of integrands of one column each."""
-    nodes, weights = factor_axes(source, as_point(x), columns, points, rule)
-    where, shares = grids.as_lists(nodes), grids.as_lists(weights)
-    for start, n in _blocks(prod(len(one) for one in nodes)):
-        y, weight = np.empty((n, len(nodes))), np.empty(n)
-        grids.fill_points(start, where, y)
-        grids.fill_products(start, shares, weight)
-        yield from _that_weigh(source, y, weight)
+    where, weights = grids.as_lists(nodes), grids.as_lists(shares)
+    for start, n in _blocks(nodes):
+        y = place.points(start, where, n)
+        yield from _that_weigh(place, source, y, place.products(start, weights, n))
 
 
 def factor_axes(
@@ -145,32 +131,29 @@ def factor_axes(
 
 
 def _increment_cells(
-    source: Any, x: Any, columns: tuple[int, ...], points: int, rule: str
-) -> Iterator[Weighted]:
+    place: Host | Device, source: Any, x: np.ndarray, columns: tuple[int, ...], points: int,
+    rule: str,
+) -> Iterator[Weighted]:  # fmt: skip
     """Yield the cells of an integrand: its values at vertices, differenced axis by axis."""
-    point = as_point(x)
-    vertices = source.vertices(points, point, columns)
+    vertices = source.vertices(points, x, columns)
     nodes = [_nodes(ends, rule) for ends in vertices]
     for parts in product(*(_parts(n) for n in _block_shape([len(one) for one in vertices]))):
         ends = [one[a : b + 1] for one, (a, b) in zip(vertices, parts, strict=True)]
-        lists = grids.as_lists(ends)
-        y = np.empty((int(np.prod(lists.sizes)), len(ends)))
-        grids.fill_points(0, lists, y)
-        g = np.array(source.at(y, point, columns))
-        weight = g[: grids.difference(g, lists.sizes)]
         at = [one[a : max(b, a + 1)] for one, (a, b) in zip(nodes, parts, strict=True)]
-        y = np.empty((len(weight), len(ends)))
-        grids.fill_points(0, grids.as_lists(at), y)
-        yield from _that_weigh(source, y, weight)
+        lists = grids.as_lists(ends)
+        y = place.points(0, lists, int(np.prod(lists.sizes)))
+        weight = place.difference(source.at(y, x, columns), lists.sizes)
+        y = place.points(0, grids.as_lists(at), len(weight))
+        yield from _that_weigh(place, source, y, weight)
 
 
-def _that_weigh(source: Any, y: np.ndarray, weight: np.ndarray) -> Iterator[Weighted]:
+def _that_weigh(place: Host | Device, source: Any, y: Any, weight: Any) -> Iterator[Weighted]:
     """Yield the cells whose weight is not 0, if there are any."""
     counts = weight != 0
     if not counts.all():
         y, weight = y[counts], weight[counts]
     if len(weight):
-        yield Weighted(source.points(y), weight)
+        yield Weighted(place.rows(source, y), weight)
 
 
 def _nodes(ends: np.ndarray, rule: str) -> np.ndarray:

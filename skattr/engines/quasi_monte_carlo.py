@@ -25,13 +25,13 @@ from scipy.stats import qmc
 from skattr import frames
 from skattr.engines.base import Approximation, Jobs, Own
 from skattr.engines.estimates import Estimate, standard_error
+from skattr.engines.places import Device, Host, place_of
 from skattr.measures.base import Measure
 from skattr.measures.points import ProductPoints
 from skattr.parallel import in_workers
 from skattr.pieces import Pieces
 
 FIRST = 64  # points of a replicate before its error is looked at
-ROW_BLOCK = 65_536  # points in one call of the model
 VIEWS = ("factors", "transport", "draws")
 
 
@@ -88,6 +88,13 @@ class QuasiMonteCarlo(Approximation):
             f"{'row' if term.depends == 'row' else 'own value'}"
         )
 
+    def evaluations(self, state: Any, jobs: Jobs) -> str:
+        """Say how many evaluations a value takes."""
+        first = most = self._first(jobs.max_evals) * self.replicates
+        while 2 * most <= jobs.max_evals:
+            most *= 2
+        return f"{first:,} to {most:,} evaluations a value"
+
     def prepare(self, pieces: Pieces, term: Measure, own: Own, jobs: Jobs) -> Source:
         """Keep what makes the points."""
         self._first(jobs.max_evals)
@@ -103,10 +110,12 @@ class QuasiMonteCarlo(Approximation):
         if not isinstance(state.points, ProductPoints):
             return state
         assert jobs.error is not None
+        place = place_of(pieces.output)
         total = np.zeros((self.replicates, pieces.n_outputs))
         sums: list[np.ndarray] = []
         for each in self._rounds(state, jobs):
-            total = total + _add_up(pieces.output, state.points.transport(each.u), None, each)
+            points = place.transport(state.points, place.uniforms(each.u))
+            total = total + place.sums(pieces.output, points, None, self.replicates)
             sums.append(total)
             mean = total / each.n_points
             if not (standard_error(mean) > jobs.error / 2).any():
@@ -140,13 +149,14 @@ class QuasiMonteCarlo(Approximation):
         """
         assert jobs.error is not None
         k = pieces.n_outputs
+        place = place_of(pieces.output)
         totals = np.zeros((len(values), self.replicates, k + state.varies))
         means = np.empty_like(totals)
         active = np.arange(len(values))
         for each in self._rounds(state, jobs):
             tasks = (
-                joblib.delayed(_sums)(pieces.output, state, x, columns, points, each)
-                for x, columns, points in _rows(X, [values[v] for v in active], state, each)
+                joblib.delayed(_sums)(place, pieces.output, state, x, columns, points, each)
+                for x, columns, points in _rows(place, X, [values[v] for v in active], state, each)
             )
             title = f"{self.replicates} × {each.n_points} points" if jobs.verbose else None
             for v, sums in zip(
@@ -201,32 +211,32 @@ def _scramblings(m: int, replicates: int, seed: int) -> list[qmc.Sobol]:
     return [qmc.Sobol(m, seed=np.random.default_rng(one)) for one in seeds]
 
 
-def _rows(X: Any, values: list, state: Source, each: Round) -> Iterator:
-    """Yield each value as one row of X, its own columns, and points that all values share."""
-    product = isinstance(state.points, ProductPoints)
-    points = state.points.transport(each.u) if product else None
+def _rows(
+    place: Host | Device, X: Any, values: list, state: Source, each: Round
+) -> Iterator[tuple]:
+    """Yield each value as one row of X, its own columns, and points that all values share.
+
+    They are those of the reference of a product, else uniform numbers.
+    """
+    shared: Any = each.u
+    if isinstance(state.points, ProductPoints):
+        shared = place.transport(state.points, place.uniforms(each.u))
+    elif "density" in state.points.views:
+        shared = place.uniforms(each.u)
     for i, columns in values:
-        yield frames.take_rows(X, slice(i, i + 1)), columns, points
+        yield frames.take_rows(X, slice(i, i + 1)), columns, shared
 
 
 def _sums(
-    f: Any, state: Source, x: Any, columns: tuple[int, ...], points: Any, each: Round
-) -> np.ndarray:
+    place: Host | Device, f: Any, state: Source, x: Any, columns: tuple[int, ...], shared: Any,
+    each: Round,
+) -> np.ndarray:  # fmt: skip
     """Return the sums of f over the points of each replicate, (R, k); x is one row."""
     weights = None
-    if points is not None:
-        points = frames.pin(points, x, columns)
+    if isinstance(state.points, ProductPoints):
+        points = place.pin(shared, x, columns)
     elif "draws" in state.points.views:
         points = state.points.draws(x, columns, each)
     else:
-        points, weights = state.points.transport(each.u, x, columns)
-    return _add_up(f, points, weights, each)
-
-
-def _add_up(f: Any, points: Any, weights: np.ndarray | None, each: Round) -> np.ndarray:
-    """Return the sums of f over the points of each replicate, and of the weights if there are."""
-    starts = range(0, len(points), ROW_BLOCK)
-    values = np.concatenate([f(frames.take_rows(points, slice(i, i + ROW_BLOCK))) for i in starts])
-    if weights is not None:
-        values = np.column_stack([weights[:, None] * values, weights])
-    return values.reshape(each.replicates, -1, values.shape[1]).sum(axis=1)
+        points, weights = state.points.transport(shared, x, columns)
+    return place.sums(f, place.table(points), weights, each.replicates)

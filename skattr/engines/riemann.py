@@ -27,6 +27,7 @@ from skattr import frames
 from skattr.engines.base import Approximation, Jobs, Own
 from skattr.engines.estimates import Estimate
 from skattr.engines.grid_cells import add_up, cells, free_columns, is_finite, n_cells
+from skattr.engines.places import place_of
 from skattr.measures.base import Measure
 from skattr.measures.points import ProductPoints
 from skattr.parallel import in_workers
@@ -97,6 +98,22 @@ class Riemann(Approximation):
         what = "row" if term.depends == "row" else "own value"
         return f"explain: grids of {side} points a free column for each distinct {what}"
 
+    def evaluations(self, state: Any, jobs: Jobs) -> str:
+        """Say how many evaluations a value takes."""
+        states = state if isinstance(state, list) else [state]
+        counts = [list(self._sizes(one, jobs)) for one in states]
+        widest = max(counts, key=lambda sizes: sizes[-1])
+        return ", ".join(f"{size:,}" for size in widest) + " evaluations a value at most"
+
+    def _sizes(self, state: Grids, jobs: Jobs) -> Iterator[int]:
+        """Yield the numbers of cells of all levels, for the column that leaves the most."""
+        source = state.source
+        pinned: tuple[int, ...] = ()
+        if isinstance(source, ProductPoints) and source.pinned:
+            pinned = (int(np.argmin([law.n_atoms or FIRST for law in source.laws])),)
+        for points in self._levels(source, pinned, jobs.max_evals):
+            yield n_cells(source, points, pinned)
+
     def prepare(self, pieces: Pieces, term: Any, own: Own, jobs: Jobs) -> Grids:
         """Keep what makes the grids."""
         self._check()
@@ -152,10 +169,11 @@ class Riemann(Approximation):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the sum at the last level, (k,), and how far it is from the one before."""
         assert jobs.error is not None
+        place = place_of(f)
         values: list[np.ndarray] = []
         error = np.zeros(0)
         for points in self._levels(state.source, columns, jobs.max_evals):
-            nodes = cells(state.source, x, columns, points, self.rule)
+            nodes = cells(place, state.source, x, columns, points, self.rule)
             values.append(add_up(nodes, f, state.varies))
             error = _error(values)
             if len(values) > 2 and not (error[: len(jobs.error)] > jobs.error).any():

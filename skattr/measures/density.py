@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from skattr import modules
 from skattr.measures.quadrature import rule_on
 from skattr.measures.written import OnDomain, as_point, ask
 
@@ -21,6 +22,8 @@ class Density(OnDomain):
     density : callable
         h(y, x, j) → the density at y, an array (..., d), as an array (...); x is the explained row,
         (d,), j the position of the column.
+    backend : {"numpy", "torch"}, default="numpy"
+        What y and x are: arrays, or tensors on the device of the model (else on the CPU).
 
     Examples
     --------
@@ -36,24 +39,26 @@ class Density(OnDomain):
     views = ("density", "transport")
     _functions = ("density",)
 
-    def __init__(self, density: Callable) -> None:
+    def __init__(self, density: Callable, *, backend: str = "numpy") -> None:
         self.density = density
+        self.backend = backend
 
     @property
     def n_uniforms(self) -> int:
         """How many uniform numbers a point is made of."""
         return len(self.sides_)
 
-    def at(self, y: np.ndarray, x: Any, columns: tuple[int, ...]) -> np.ndarray:
-        """Return h at numbers (n, d), x one row."""
-        return ask(self.density, "density", y, as_point(x), columns, y.shape[:-1])
+    def at(self, y: Any, x: np.ndarray, columns: tuple[int, ...]) -> Any:
+        """Return h at numbers (n, d)."""
+        return ask(self, "density", self.density, y, x, columns, y.shape[:-1])
 
-    def transport(self, u: np.ndarray, x: Any, columns: tuple[int, ...]) -> tuple[Any, np.ndarray]:
+    def transport(self, u: Any, x: Any, columns: tuple[int, ...]) -> tuple[Any, Any]:
         """Return points that are uniform on the domain, and their densities times its volume."""
         low, high = self.sides_.T
-        y = low * (1 - u) + high * u
-        volume = np.prod(np.where(high > low, high - low, 1.0))
-        return self.points(y), volume * self.at(y, x, columns)
+        volume = float(np.prod(np.where(high > low, high - low, 1.0)))
+        y = modules.like(low, u) * (1 - u) + modules.like(high, u) * u
+        weights = volume * self.at(y, as_point(x), columns)
+        return (self.points(y) if isinstance(y, np.ndarray) else y), weights
 
     def axes(self, points: int, rule: str) -> tuple[list, list]:
         """Return the nodes and weights of a rule on each side of the domain."""

@@ -47,3 +47,14 @@ class ProductPoints:
         """Return points of equal weight where nothing is pinned, one for each row of u."""
         columns = {k: law.quantile(u[:, k]) for k, law in enumerate(self.laws)}
         return frames.with_columns(self.row.X, columns)
+
+    def table(self, nodes: list, at: np.ndarray) -> Any:
+        """Return rows: of each column the nodes at some places, (n, d), the first where None."""
+        columns = {
+            k: frames.take_values(values, at[:, k])
+            for k, values in enumerate(nodes)
+            if values is not None
+        }
+        if not columns:
+            return frames.take_rows(self.row.X, np.zeros(len(at), np.intp))
+        return frames.with_columns(self.row.X, columns)

@@ -37,6 +37,8 @@ class Stieltjes(OnDomain):
     jumps : dict or callable, optional
         The places of the jumps of g, {column: places}, or jumps(x, j) → such a dict. The lower
         faces and the coordinates of x are looked at without being declared.
+    backend : {"numpy", "torch"}, default="numpy"
+        What y and x are: arrays, or tensors on the device of the model (else on the CPU).
 
     Examples
     --------
@@ -54,11 +56,17 @@ class Stieltjes(OnDomain):
     _functions = ()
 
     def __init__(
-        self, integrand: Callable | list, *, product: bool = False, jumps: Any = None
+        self,
+        integrand: Callable | list,
+        *,
+        product: bool = False,
+        jumps: Any = None,
+        backend: str = "numpy",
     ) -> None:
         self.integrand = integrand
         self.product = product
         self.jumps = jumps
+        self.backend = backend
 
     def fit(self, X: Any, sample_weight: Any = None, domain: dict | None = None,
             own: tuple[tuple[int, ...], ...] | None = None) -> Self:  # fmt: skip
@@ -84,21 +92,16 @@ class Stieltjes(OnDomain):
             self._places(self.jumps)
         return self
 
-    def at(self, y: np.ndarray, x: np.ndarray, columns: tuple[int, ...]) -> np.ndarray:
+    def at(self, y: Any, x: np.ndarray, columns: tuple[int, ...]) -> Any:
         """Return g at numbers (n, d), (n,); its factors, (n, d), if it is a product."""
         shape = y.shape if self.product else y.shape[:-1]
-        return ask(self._function(columns), "integrand", y, x, columns, shape)
+        return ask(self, "integrand", self._function(columns), y, x, columns, shape)
 
     def _function(self, columns: tuple[int, ...]) -> Callable:
         if callable(self.integrand):
             return self.integrand
         chosen = self.integrand[columns[0]]
         return lambda y, x, j: chosen(y, x)
-
-    def whole(self, y: np.ndarray, x: np.ndarray, columns: tuple[int, ...]) -> np.ndarray:
-        """Return g at numbers (n, d), (n,)."""
-        values = self.at(y, x, columns)
-        return values.prod(axis=-1) if self.product else values
 
     def masses(self, X: Any, own: tuple) -> np.ndarray:
         """Return the increments over the whole domain, (n, g)."""

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from skattr import frames
+from skattr import frames, modules
 from skattr.measures.base import Measure
 from skattr.measures.empirical import Expectation
 from skattr.measures.laws import Interval, uniform_law
@@ -62,10 +62,14 @@ class Written(Measure):
 class OnDomain(Written):
     """A measure on a box of numbers, the domain, written as a function of y, x and j."""
 
+    backend: str
+
     def fit(self, X: Any, sample_weight: Any = None, domain: dict | None = None,
             own: tuple[tuple[int, ...], ...] | None = None) -> Self:  # fmt: skip
         """Learn the domain: the background's range where none is given."""
         super().fit(X, sample_weight, domain, own)
+        if self.backend not in ("numpy", "torch"):
+            raise ValueError(f"backend={self.backend!r}: it is 'numpy' or 'torch'")
         background = self.background_
         self.sides_ = np.empty((len(self.names_), 2))
         for k, name in enumerate(self.names_):
@@ -101,34 +105,72 @@ def as_label(columns: tuple[int, ...]) -> Any:
 
 
 def ask(
-    function: Callable, what: str, y: np.ndarray, x: np.ndarray, columns: tuple[int, ...],
+    measure: Any, what: str, function: Callable, y: Any, x: np.ndarray, columns: tuple[int, ...],
     shape: tuple[int, ...],
-) -> np.ndarray:  # fmt: skip
-    """Return function(y, x, j) as numbers of a shape; what is wrong is said with the place."""
-    y.flags.writeable = x.flags.writeable = False
-    try:
-        answer = function(y, x, as_label(columns))
-    except ValueError as error:
-        if "read-only" not in str(error):
-            raise
+) -> Any:  # fmt: skip
+    """Return function(y, x, j), numbers of a shape, as y is: an array or a tensor.
+
+    What is wrong with the answer is said with the place.
+    """
+    answer = _ask_torch if measure.backend == "torch" else _ask_numpy
+    values = answer(what, function, y, x, as_label(columns), shape)
+    finite = modules.as_array(values != values) | np.isinf(modules.as_array(values))
+    if finite.any():
+        at = np.unravel_index(np.flatnonzero(finite)[0], shape)
+        point = modules.as_array(y)[at[: y.ndim - 1]]
         raise ValueError(
-            f"{what} changes its input, at x = {_short(x)}; it must leave y and x as they are "
-            "(y = y.copy() first)"
-        ) from error
-    values = np.asarray(answer)
-    if values.shape != shape or values.dtype.kind not in "biuf":
-        raise ValueError(
-            f"{what} returned an array of shape {values.shape} and type {values.dtype} for y of "
-            f"shape {y.shape}; it must be numbers of shape {shape}"
-        )
-    values = values.astype(np.float64, copy=False)
-    if not np.isfinite(values).all():
-        at = np.unravel_index(np.flatnonzero(~np.isfinite(values))[0], shape)[: y.ndim - 1]
-        raise ValueError(
-            f"{what} returned {values[~np.isfinite(values)][0]} at y = {_short(y[at])}, "
+            f"{what} returned {modules.as_array(values)[at]} at y = {_short(point)}, "
             f"x = {_short(x)}, j = {as_label(columns)}"
         )
     return values
+
+
+def _ask_numpy(
+    what: str, function: Callable, y: Any, x: np.ndarray, j: Any, shape: tuple[int, ...]
+) -> Any:
+    points = modules.as_array(y)
+    points.flags.writeable = x.flags.writeable = False
+    try:
+        answer = function(points, x, j)
+    except ValueError as error:
+        if "read-only" not in str(error):
+            raise
+        raise _changes(what, x) from error
+    values = np.asarray(answer)
+    if values.shape != tuple(shape) or values.dtype.kind not in "biuf":
+        raise _wrong_shape(what, values.shape, values.dtype, y, shape)
+    return modules.like(values.astype(np.float64, copy=False), y)
+
+
+def _ask_torch(
+    what: str, function: Callable, y: Any, x: np.ndarray, j: Any, shape: tuple[int, ...]
+) -> Any:
+    import torch
+
+    points = torch.as_tensor(y)
+    row = torch.tensor(x, device=points.device)
+    before = points._version, row._version
+    values = function(points, row, j)
+    if (points._version, row._version) != before:
+        raise _changes(what, x)
+    if not isinstance(values, torch.Tensor) or tuple(values.shape) != tuple(shape):
+        raise _wrong_shape(what, getattr(values, "shape", ()), type(values).__name__, y, shape)
+    values = values.to(torch.float64)
+    return values.detach().cpu().numpy() if isinstance(y, np.ndarray) else values
+
+
+def _changes(what: str, x: np.ndarray) -> ValueError:
+    return ValueError(
+        f"{what} changes its input, at x = {_short(x)}; it must leave y and x as they are "
+        "(copy them first)"
+    )
+
+
+def _wrong_shape(what: str, found: Any, kind: Any, y: Any, shape: tuple[int, ...]) -> ValueError:
+    return ValueError(
+        f"{what} returned {kind} of shape {tuple(found)} for y of shape {tuple(y.shape)}; it must "
+        f"be numbers of shape {tuple(shape)}"
+    )
 
 
 def _short(point: np.ndarray) -> str:
