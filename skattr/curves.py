@@ -209,20 +209,37 @@ class LevelTable:
         self.function = function
         self.asked = asked
 
+    @property
+    def levels(self) -> list:
+        """What the levels are called, whether the function takes them or not."""
+        return [label for labels, _ in self.asked for label in labels]
+
     def evaluate(self, values: Any, name: Any) -> np.ndarray:
         """Call the function."""
         return self.function(values)
 
-    def rows(self) -> tuple[pd.DataFrame, np.ndarray]:
-        """Return the function at all levels that it takes."""
+    def _together(self) -> list:
+        """Return the first choices as one column, if they are columns of objects."""
+        first = [choices[0] for _, choices in self.asked]
+        if any(values.dtype != object for values in first):
+            return []
+        return [(self.levels, [pd.concat(first, ignore_index=True)])]
+
+    def _at(self, asked: list) -> list[tuple]:
+        """Return labels and values of the first choices that are not refused."""
         found: list[tuple] = []
+        for labels, choices in asked:
+            for values in choices:
+                with suppress(ValueError):
+                    found += zip(labels, self.function(values), strict=True)
+                    break
+        return found
+
+    def rows(self) -> tuple[pd.DataFrame, np.ndarray]:
+        """Return the function at all levels that it takes; at once, if none is refused."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of unknown categories, which are what is asked for
-            for labels, choices in self.asked:
-                for values in choices:
-                    with suppress(ValueError):
-                        found += zip(labels, self.function(values), strict=True)
-                        break
+            found = self._at(self._together()) or self._at(self.asked)
         frame = pd.DataFrame({"level": pd.Series([label for label, _ in found], dtype=object)})
         return frame, np.array([value for _, value in found]).reshape(len(found), -1)
 

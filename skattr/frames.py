@@ -63,19 +63,24 @@ def some_rows(X: Any) -> Iterator:
         yield take_rows(some, slice(i, i + 1))
 
 
-def shifted(X: Any, k: int) -> Any:
-    """Return a copy of X with column k moved on by one row, the last value coming first."""
-    order = np.roll(np.arange(len(X)), 1)
-    values = column(take_rows(X, order), k)
+def shifted(X: Any) -> Any:
+    """Return X and below it a copy for each column, in which that column is moved on by one row."""
+    n, d = len(X), len(labels(X))
+    blocks = np.tile(np.arange(n), (d + 1, 1))
+    result = take_rows(X, blocks.ravel())
+    columns = []
+    for k in range(d):
+        order = blocks.copy()
+        order[k + 1] = np.roll(order[k + 1], 1)
+        columns.append(take_values(column(X, k), order.ravel()))
     if isinstance(X, pd.DataFrame):
-        X = X.copy()
-        _put(X, k, values)
-        return X
+        result = result.reset_index(drop=True)
+        for k, values in enumerate(columns):
+            _put(result, k, values)
+        return result
     if is_frame(X):
-        return _frame(X).with_columns(values).to_native()
-    X = X.copy()
-    X[:, k] = values
-    return X
+        return _frame(result).with_columns(*columns).to_native()
+    return np.stack(columns, axis=1)
 
 
 def reorder(X: Any, names: list) -> Any:

@@ -32,6 +32,7 @@ from pipelines import (
 )
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
@@ -707,3 +708,29 @@ def test_every_line_of_the_tables_is_used():
     assert {p for p, _ in CASES} == set(PREPARATIONS)
     assert {m for _, m in CASES} == set(MODELS)
     assert all(names_of(p.text) for p in PREPARATIONS.values())
+
+
+@pytest.mark.parametrize("unknown", ["error", "ignore"])
+@pytest.mark.parametrize("model", [RandomForestRegressor(3, max_depth=3, random_state=0), Ridge()])
+def test_wide_tables_ask_the_steps_for_all_columns_at_once(model, unknown, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({f"c{k}": rng.choice(["a", "b", "c"], 60) for k in range(40)})
+    steps = make_column_transformer((OneHotEncoder(handle_unknown=unknown), list(X)))
+    pipeline = make_pipeline(steps, clone(model)).fit(X, rng.normal(size=60))
+    calls = []
+    transform = OneHotEncoder.transform
+    monkeypatch.setattr(
+        OneHotEncoder, "transform", lambda self, X: calls.append(1) or transform(self, X)
+    )
+    explainer = MeasureExplainer(pipeline).fit(X)
+    assert len(calls) < 20
+    calls.clear()
+    tables = [explainer.curve(name).to_frame() for name in X]
+    assert len(calls) <= (2 if explainer.pieces_.grid is not None else len(tables))
+    extra = ["missing", "any other"] if unknown == "ignore" else []
+    assert all(table["level"].to_list() == ["a", "b", "c", *extra] for table in tables)
+    calls.clear()
+    if not extra:
+        with pytest.raises(ValueError, match="column 'c7'"):
+            explainer.explain(X.assign(c30="new", c7="new"))
+        assert len(calls) < 20

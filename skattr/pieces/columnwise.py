@@ -95,8 +95,10 @@ class Columnwise(Pieces):
         every = [level for track in tracks for level in (*track.known, *track.replaced)]
         known = list(dict.fromkeys(v for v in every if not frames.is_missing(v)))
         found: list[tuple[list, list]] = [(known, [known])] if known else []
-        found.append((["missing"], [[None], [np.nan]]))
-        if (other := unknown_level(known)) is not None:
+        if not any(track.refuses(None) for track in tracks):
+            found.append((["missing"], [[None], [np.nan]]))
+        other = unknown_level(known)
+        if other is not None and not any(track.refuses(other) for track in tracks):
             found.append(([OTHER], [[other]]))
         return [(labels, [frames.as_column(v) for v in choices]) for labels, choices in found]
 

@@ -22,7 +22,7 @@ import pandas as pd
 from skattr import frames
 from skattr.pieces.bisection import between, jumps, reach
 from skattr.pieces.cells import Cells, Nameless, unknown_level
-from skattr.pieces.grid import NEAR, Grid
+from skattr.pieces.grid import NEAR, Grid, halves
 from skattr.pieces.routes import Input, Route
 from skattr.pieces.steps import CUTS, LEVELS, MISSING, MONOTONE, NUMBER, RAW, Track
 from skattr.storage import Kept
@@ -117,8 +117,9 @@ def _enumerate_levels(grid: Grid, todo: dict[int, list]) -> None:
 
     So do one level that no step knows, and missing, where the steps take them.
     """
-    taken = {k: _taken(grid, k, v) for k, v in todo.items()}
-    levels = _probe(grid, {k: v for k, v in taken.items() if v})
+    levels = _probe_if_taken(grid, {k: v for k, v in todo.items() if v})
+    taken = {k: v if k in levels else _taken(grid, k, v) for k, v in todo.items()}
+    levels |= _probe(grid, {k: v for k, v in taken.items() if v and k not in levels})
     none = _probe_if_taken(grid, {k: [None] for k in todo})
     objects = [k for k in todo if frames.holds_objects(grid.row.X, k)]  # where None is not NaN
     nan = _probe_if_taken(grid, {k: [np.nan] for k in objects})
@@ -140,8 +141,6 @@ def _enumerate_levels(grid: Grid, todo: dict[int, list]) -> None:
 
 def _taken(grid: Grid, k: int, levels: list) -> list:
     """Leave out levels that one step knows and another refuses: no row can have them."""
-    if not levels or _probe_if_taken(grid, {k: levels}):
-        return levels
     return [level for level in levels if _probe_if_taken(grid, {k: [level]})]
 
 
@@ -159,13 +158,14 @@ def _probe(grid: Grid, values: dict[int, list]) -> dict[int, np.ndarray]:
 
 
 def _probe_if_taken(grid: Grid, values: dict[int, list]) -> dict[int, np.ndarray]:
-    """Do the same with values that the steps may refuse."""
+    """Do the same with values that the steps may refuse; if they do, by halves."""
+    values = {k: v for k, v in values.items() if not any(grid.refuses(k, one) for one in v)}
     try:
         return _probe(grid, values)
     except (TypeError, ValueError):
         if len(values) == 1:
             return {}
-    return {k: r for one, v in values.items() for k, r in _probe_if_taken(grid, {one: v}).items()}
+    return {k: r for half in halves(values) for k, r in _probe_if_taken(grid, half).items()}
 
 
 def _repeated(values: list, n: int) -> pd.Series:

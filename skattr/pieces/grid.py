@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import warnings
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -18,10 +20,16 @@ from skattr.parallel import in_order
 from skattr.pieces.bisection import between, monotone_ends
 from skattr.pieces.cells import OTHER, Cells, unknown_level
 from skattr.pieces.routes import Route, dense, few_levels, refusals
-from skattr.pieces.steps import CUTS, MISSING, MONOTONE, NUMBER, PARTIAL, RAW, SAME
+from skattr.pieces.steps import CUTS, MISSING, MONOTONE, NUMBER, PARTIAL, RAW, SAME, Track
 from skattr.storage import Kept
 
 NEAR = (RAW, SAME)  # kinds of inputs whose edges are raw numbers
+
+
+def halves(values: dict) -> tuple[dict, dict]:
+    """Split a dict in two."""
+    items = iter(values.items())
+    return dict(islice(items, len(values) // 2)), dict(items)
 
 
 @dataclass(eq=False)
@@ -32,10 +40,15 @@ class Grid:
     cells: list[Cells]
     row: Kept  # one row of X: what the other columns hold while one is looked at
     offset: np.ndarray = field(init=False)  # (d + 1,) where the codes of a column start
+    tracks: list[list[Track]] = field(init=False)  # what the steps make of each column
 
     def __post_init__(self) -> None:
         sizes = [c.n_codes for c in self.cells]
         self.offset = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        self.tracks = [[] for _ in self.cells]
+        for route in self.routes:
+            for track in route.steps.tracks if route.steps is not None else ():
+                self.tracks[track.column].append(track)
 
     @property
     def names(self) -> list:
@@ -75,11 +88,15 @@ class Grid:
                 cells[k] = replace(cells[k], signatures=np.concatenate([cells[k].signatures, rows]))
         return Grid(self.routes, cells, self.row), codes
 
-    def _encode(self, X: Any, n_jobs: int | None, new: list) -> np.ndarray:
+    def _encode(
+        self, X: Any, n_jobs: int | None, new: list, columns: Sequence[int] | None = None
+    ) -> np.ndarray:
+        """Fill the codes of all columns, or of some."""
         n = len(X)
         codes = np.empty((len(self.cells), n), np.int32)
-        by_level = self._by_level(X)
-        by_row = [k for k in range(len(self.cells)) if k not in by_level]
+        columns = range(len(self.cells)) if columns is None else columns
+        by_level = self._by_level(X, columns)
+        by_row = [k for k in columns if k not in by_level]
         size = min([r.steps.rows_at_once() for r in self.routes if r.steps is not None], default=n)
         behind = any(route.steps is not None for route in self.routes)
         with refusals(X, self.row.X, self._inputs, behind):
@@ -102,10 +119,9 @@ class Grid:
                     codes[k] = found[np.searchsorted(firsts, first)][kind]
         return codes
 
-    def _by_level(self, X: Any) -> dict[int, tuple[np.ndarray, np.ndarray]]:
+    def _by_level(self, X: Any, columns: Sequence[int]) -> dict[int, tuple]:
         """Return the columns behind steps whose distinct values are few enough to look up."""
-        steps = [route.steps for route in self.routes if route.steps is not None]
-        return few_levels(X, {track.column for step in steps for track in step.tracks})
+        return few_levels(X, [k for k in columns if self.tracks[k]])
 
     def _inputs(self, X: Any, wanted: set | None = None) -> list:
         """Return the inputs of all routes."""
@@ -134,28 +150,77 @@ class Grid:
         if cells.edges is not None:
             return cells.encode_numbers(values, self.names[k])
         rows = frames.with_columns(self.row.X, {k: values})
-        new: list = [{} if c.open and i != k else None for i, c in enumerate(self.cells)]
         with np.errstate(over="ignore"):  # the model says it better than numpy
-            return self._encode(rows, 1, new)[k]
+            return self._encode(rows, 1, [None] * len(self.cells), [k])[k]
 
     def missing_code(self, k: int) -> int | None:
         """Return the code of missing in column k, or None if it may not be missing."""
         if self.cells[k].edges is not None:
             return 0 if self.cells[k].takes_missing else None
-        return self._code_if_taken(k, None)
+        if self.cells[k].labels is not None:
+            return self._missing_codes.get(k)
+        return self.codes_if_taken({k: None}).get(k)
 
-    def _code_if_taken(self, k: int, value: Any) -> int | None:
-        with suppress(ValueError), warnings.catch_warnings():
+    @cached_property
+    def _missing_codes(self) -> dict[int, int]:
+        """The codes of missing in all columns of levels that take it."""
+        return self.codes_if_taken(dict.fromkeys(self._unknown))
+
+    @cached_property
+    def _unknown(self) -> dict[int, Any]:
+        """A level that is new, for all columns of levels."""
+        known = {k: c.labels for k, c in enumerate(self.cells) if c.labels is not None}
+        return {k: unknown_level([level for level, _ in labels]) for k, labels in known.items()}
+
+    @cached_property
+    def _unknown_codes(self) -> dict[int, int]:
+        """The codes of these levels, in all columns that take them."""
+        return self.codes_if_taken({k: u for k, u in self._unknown.items() if u is not None})
+
+    def refuses(self, k: int, value: Any) -> bool:
+        """Tell whether a step is known to refuse a new level, or missing, in column k."""
+        return any(track.refuses(value) for track in self.tracks[k])
+
+    def codes_if_taken(self, values: dict[int, Any]) -> dict[int, int]:
+        """Return the codes of one value of each of some columns, of those that are taken.
+
+        All go through the steps at once; if these refuse, then by halves.
+        """
+        values = {k: value for k, value in values.items() if not self.refuses(k, value)}
+        if not values:
+            return {}
+        with suppress(TypeError, ValueError), warnings.catch_warnings(), np.errstate(over="ignore"):
             warnings.simplefilter("ignore")  # of unknown categories
-            return int(self.encode_values(k, pd.Series([value], dtype=object))[0])
-        return None
+            columns = {k: pd.Series([value], dtype=object) for k, value in values.items()}
+            return self._codes_of_row(columns)
+        if len(values) == 1:
+            return {}
+        return {k: c for half in halves(values) for k, c in self.codes_if_taken(half).items()}
+
+    def _codes_of_row(self, columns: dict[int, pd.Series]) -> dict[int, int]:
+        """Return the codes of some columns of a row, the others being as they are."""
+        found = {}
+        code = np.empty(1, np.int32)
+        inputs = self._inputs(frames.with_columns(self.row.X, columns), set(columns))
+        for k, value in columns.items():
+            if self.cells[k].edges is not None:
+                code = self.cells[k].encode_numbers(value, self.names[k])
+            else:
+                self._fill(k, inputs, code, None)
+            found[k] = int(code[0])
+        return found
 
     def other_labels(self, k: int, levels: list) -> list:
         """Return the codes of "missing" and of "any other" than levels, where they are taken."""
         missing = self.missing_code(k)
         found = [] if missing is None else [("missing", missing)]
         other = unknown_level(levels)
-        code = None if other is None else self._code_if_taken(k, other)
+        if other is None:
+            return found
+        if other == self._unknown.get(k):
+            code = self._unknown_codes.get(k)
+        else:
+            code = self.codes_if_taken({k: other}).get(k)
         return found if code is None else [*found, (OTHER, code)]
 
     def levels_taken(self, k: int, levels: list) -> list:
@@ -163,8 +228,8 @@ class Grid:
         with suppress(ValueError), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of unknown categories
             return list(zip(levels, self.encode_values(k, frames.as_column(levels)), strict=True))
-        found = [(level, self._code_if_taken(k, level)) for level in levels]
-        return [(level, code) for level, code in found if code is not None]
+        found = [(level, self.codes_if_taken({k: level})) for level in levels]
+        return [(level, codes[k]) for level, codes in found if codes]
 
     def name_levels(self, X: Any) -> None:
         """Name the levels of columns of which the model keeps no names, as far as X has them."""

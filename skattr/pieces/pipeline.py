@@ -82,8 +82,7 @@ class Preprocessing:
         rows = frames.take_rows(rows, slice(8))
         names = frames.labels(rows)
         n = len(rows)
-        shifted = [frames.shifted(rows, k) for k in range(len(names))]
-        tables = self.transform(frames.concatenate([rows, *shifted]))
+        tables = self.transform(frames.shifted(rows))
         tables = tables.toarray() if sparse.issparse(tables) else np.asarray(tables)
         first = tables[:n]
         for k, name in enumerate(names):

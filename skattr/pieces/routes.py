@@ -105,14 +105,28 @@ def refusals(X: Any, row: Any, inputs: Callable, behind_steps: bool) -> Iterator
 
 
 def _blame(X: Any, row: Any, inputs: Callable) -> str:
-    """Name the column that the fitted steps refuse, by trying one after the other."""
-    for k, name in enumerate(frames.labels(row)):
-        try:
-            values = frames.take_rows(X, frames.distinct(frames.column(X, k))[0])
-            inputs(frames.with_columns(row, {k: frames.column(values, k)}))
-        except (TypeError, ValueError):
-            return (
-                f" (column {name!r}: leave such rows out, or let the step that prepares it "
-                "take them, as handle_unknown and SimpleImputer do)"
-            )
-    return ""
+    """Name the first column that the fitted steps refuse, found by halving."""
+    names = frames.labels(row)
+    columns = list(range(len(names)))
+    while len(columns) > 1:
+        half = columns[: len(columns) // 2]
+        columns = half if _refused(X, row, inputs, half) else columns[len(half) :]
+    if not _refused(X, row, inputs, columns):
+        return ""
+    return (
+        f" (column {names[columns[0]]!r}: leave such rows out, or let the step that prepares it "
+        "take them, as handle_unknown and SimpleImputer do)"
+    )
+
+
+def _refused(X: Any, row: Any, inputs: Callable, columns: list[int]) -> bool:
+    """Tell whether the distinct values of some columns of X are refused."""
+    own = {k: frames.column(X, k) for k in columns}
+    firsts = {k: frames.distinct(values)[0] for k, values in own.items()}
+    n = max(map(len, firsts.values()))
+    rows = {k: frames.take_values(own[k], np.resize(first, n)) for k, first in firsts.items()}
+    try:
+        inputs(frames.with_columns(row, rows))
+    except (TypeError, ValueError):
+        return True
+    return False

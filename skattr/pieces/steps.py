@@ -52,6 +52,8 @@ CUTS = "cuts"  # constant between known cuts
 LEVELS = "levels"  # tells known levels apart, all others are alike
 FREE = "free"  # anything
 
+UNKNOWN = "unknown"  # levels that are not among those known
+
 DISCRETE = (MISSING, CUTS, LEVELS)  # what no later step can make less simple
 
 
@@ -65,6 +67,7 @@ class Track:
     replaced: tuple = ()  # present values that an imputer takes for missing
     breaks: tuple | None = ()  # the raw numbers where it has kinks or jumps; None: not known
     straight: bool = True  # whether no step so far bent what is a line in the present numbers
+    refused: tuple = ()  # what an encoder is known to refuse: of MISSING and UNKNOWN
 
     @property
     def effective(self) -> str:
@@ -108,15 +111,28 @@ class Track:
             return replace(self, kind=FREE)
         return replace(self, kind=SAME, replaced=(*self.replaced, value))
 
-    def told_apart(self, kind: str, known: Iterable) -> Track:
-        """Return the track behind a step that only tells levels, or cuts, apart."""
+    def told_apart(self, kind: str, known: Iterable, strict: bool = False) -> Track:
+        """Return the track behind a step that only tells levels, or cuts, apart.
+
+        `strict` says that it refuses everything else.
+        """
         if self.kind in DISCRETE:
             return self
         if self.kind not in (RAW, SAME):
             return replace(self, kind=FREE)
         if kind == CUTS and self.replaced:
             return replace(self, kind=FREE)
-        return replace(self, kind=kind, known=tuple(known))
+        known = tuple(known)
+        refused: tuple = (UNKNOWN,) if strict else ()
+        if strict and self.kind == RAW and not any(frames.is_missing(v) for v in known):
+            refused = (UNKNOWN, MISSING)
+        return replace(self, kind=kind, known=known, refused=refused)
+
+    def refuses(self, value: Any) -> bool:
+        """Tell whether an encoder is known to refuse a raw value."""
+        if frames.is_missing(value):
+            return MISSING in self.refused
+        return UNKNOWN in self.refused and value not in self.known
 
     def indicated(self) -> Track:
         """Return the track of an indicator of missing values."""
@@ -231,10 +247,11 @@ def _encoder(widths: Callable[[Any], Any]) -> Rule:
     """Return the rule of encoders; `widths(step)` gives the number of outputs of each input."""
 
     def rule(step: Any, tracks: list[Track], row: Any) -> list[Track]:
+        strict = getattr(step, "handle_unknown", None) == "error"
         return [
             found
             for track, levels, width in zip(tracks, step.categories_, widths(step), strict=True)
-            for found in [track.told_apart(LEVELS, frames.values_of(levels))] * int(width)
+            for found in [track.told_apart(LEVELS, frames.values_of(levels), strict)] * int(width)
         ]
 
     return rule

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from skattr import frames
-from skattr.curves import Curve
+from skattr.curves import Curve, LevelTable
 from skattr.explanation import Explanation, positions
 from skattr.report.words import number_format, shown, shown_value
 
@@ -62,8 +62,8 @@ class Column:
         """Which rows lack a value, (n,)."""
         return np.any([part.isna() for part in self.parts], axis=0)
 
-    def find_curve(self, explainer: Any) -> None:
-        """Ask for the curve of all outputs, and keep it."""
+    def find_curve(self, explainer: Any, drawn: bool) -> None:
+        """Ask for the curve of all outputs, and keep it, with its table if it is drawn."""
         if self.is_group:
             self.reason = "A group of columns has no curve: it is a function of several values."
             return
@@ -72,7 +72,7 @@ class Column:
         except ValueError:
             self.reason = "The measure depends on the whole row, so there is no curve."
             return
-        if curve.kind != "function":  # which would evaluate the model again
+        if drawn and curve.kind != "function":  # which would evaluate the model again
             curve._table = Known(curve.kind, *curve._table.rows())
         self.curve = curve
 
@@ -89,7 +89,8 @@ class Column:
         """Return the levels that the model tells apart, or None if nothing says so."""
         if self.curve is None or self.curve.kind != "levels":
             return None
-        return set(self.curve.to_frame()["level"])
+        table = self.curve._table
+        return set(table.levels if isinstance(table, LevelTable) else table.rows()[0]["level"])
 
     def texts(self, rows: np.ndarray) -> list[str]:
         """Return the raw values of some rows as text."""

@@ -163,7 +163,7 @@ def _page(
     all_columns = [Column(explanation, j) for j in range(len(explanation.feature_names))]
     for j, column in enumerate(all_columns):
         if j in top or column.is_level:  # the others are not drawn, and have no levels to be new
-            column.find_curve(explainer)
+            column.find_curve(explainer, j in top)
     labels = row_labels(explanation, rows, settings.include_data)
     table = table_data(explanation, [all_columns[j] for j in top], top, rows, labels, settings)
     with figures.style():
