@@ -221,7 +221,7 @@ class LevelTable:
     def _together(self) -> list:
         """Return the first choices as one column, if they are columns of objects."""
         first = [choices[0] for _, choices in self.asked]
-        if any(values.dtype != object for values in first):
+        if not all(isinstance(v, pd.Series) and v.dtype == object for v in first):
             return []
         return [(self.levels, [pd.concat(first, ignore_index=True)])]
 

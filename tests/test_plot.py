@@ -782,3 +782,38 @@ def test_values_of_single_numbers_are_points():
     np.testing.assert_array_equal(points.get_xdata(), [1.0, 2.0, 4.0])
     np.testing.assert_array_equal(points.get_ydata(), explainer.curve("x0")([1.0, 2.0, 4.0]))
     plt.close(ax.figure)
+
+
+@pytest.mark.parametrize("width", [3.5, 7])
+@pytest.mark.parametrize("size", [1.234e-4, 0.0137, 1, 123456.7])
+@each
+def test_labels_of_ticks_do_not_touch(draw, size, width):
+    rng = np.random.default_rng(0)
+    figure, ax = plt.subplots(figsize=(width, 3), layout="constrained")
+    draw(made(size * rng.uniform(-1, 1, (20, 3)), names=["a", "b", "a rather long name"]), ax=ax)
+    assert_apart(figure, ax)
+
+
+@pytest.mark.parametrize("size", [1.234e-4, 123456.7])
+def test_labels_of_a_curve_do_not_touch(size):
+    x = size * np.arange(1.0, 20)
+    curve = Curve("x", ("prediction",), FunctionTable(lambda v: np.asarray(v)[:, None], x), None)
+    figure, ax = plt.subplots(figsize=(3, 3), layout="constrained")
+    plot.curve(curve, centered=False, ax=ax)
+    assert_apart(figure, ax)
+
+
+def assert_apart(figure, ax):
+    figure.canvas.draw()
+    low, high = sorted(ax.get_xlim())
+    labels = [label for label in ax.get_xticklabels() if low <= label.get_position()[0] <= high]
+    boxes = [label.get_window_extent() for label in labels if label.get_text()]
+    assert boxes or not len(ax.get_xticks())
+    assert all(one.x1 < two.x0 for one, two in pairwise(sorted(boxes, key=lambda box: box.x0)))
+
+
+def test_ticks_of_the_user_stay():
+    _, ax = plt.subplots()
+    ax.xaxis.set_major_locator(matplotlib.ticker.MultipleLocator(0.5))
+    plot.bar(made([[1.0, 2.0]]), ax=ax)
+    assert isinstance(ax.xaxis.get_major_locator(), matplotlib.ticker.MultipleLocator)

@@ -89,7 +89,7 @@ def compare(
     label = drawing.value_label(
         centered, scales[0] or scales[1], pair[0].output_names[0], "mean of |{}|"
     )
-    ax.set_xlabel(label, **drawing.LITERAL)
+    drawing.label_x(ax, label)
     return ax
 
 

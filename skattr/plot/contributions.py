@@ -182,7 +182,7 @@ def _draw_words(ax: Axes, sums: Sums, one: Explanation, centered: bool) -> None:
         if not sums.complete:
             parts.append(f"{_added(sums.gap)} {NOT_ATTRIBUTED}")
         ax.set_title(" ".join(parts), fontsize="medium", **drawing.LITERAL)
-    ax.set_xlabel(label, **drawing.LITERAL)
+    drawing.label_x(ax, label)
 
 
 def _added(value: float) -> str:

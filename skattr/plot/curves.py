@@ -347,7 +347,7 @@ def _write(
     label = drawing.shorten(given[0].feature) + unit
     if column is not None:
         label += f"\n{column.describe()}"
-    ax.set_xlabel(label, **drawing.LITERAL)
+    drawing.label_x(ax, label)
     units = {(one.scale, one.output_names[_place(one.output_names, output)]) for one in given}
     words = "attribution, centred" if centered else "attribution"
     if len(units) == 1:

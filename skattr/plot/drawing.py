@@ -175,6 +175,14 @@ def bare(ax: Axes, *sides: str) -> None:
     ax.spines[[*sides]].set_visible(False)
 
 
+def label_x(ax: Axes, label: str) -> None:
+    """Name an x axis of numbers, whose ticks then keep apart."""
+    from skattr.plot.ticks import keep_apart
+
+    ax.set_xlabel(label, **LITERAL)
+    keep_apart(ax)
+
+
 def zero_line(ax: Axes, vertical: bool = True) -> None:
     """Draw the line of no attribution, behind everything."""
     (ax.axvline if vertical else ax.axhline)(0, color=GREY, linewidth=0.8, zorder=0.5)

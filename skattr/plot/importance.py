@@ -75,7 +75,7 @@ def bar(
     label = drawing.value_label(
         centered, explanation.scale, explanation.output_names[0], "mean of |{}|"
     )
-    ax.set_xlabel(label, **drawing.LITERAL)
+    drawing.label_x(ax, label)
     return ax
 
 

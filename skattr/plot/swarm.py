@@ -90,7 +90,7 @@ def beeswarm(
     drawing.bare(ax, "top", "right", "left")
     label = drawing.value_label(centered, explanation.scale, explanation.output_names[0])
     some = drawing.rows_drawn(len(rows), len(values))
-    ax.set_xlabel(f"{label}\n{some}" if some else label, **drawing.LITERAL)
+    drawing.label_x(ax, f"{label}\n{some}" if some else label)
     return ax
 
 

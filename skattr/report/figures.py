@@ -165,13 +165,15 @@ def _cloud(column: Column, values: np.ndarray, output: str) -> Picture | None:
     def paint(ax: Any) -> None:
         from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
+        from skattr.plot import drawing
+
         ax.axhline(0, color="0.75", linewidth=0.8, zorder=0)
         ax.plot(x, values[rows], ".", color="#0072B2", alpha=0.5, markersize=5)
         if dates:
             ticks = AutoDateLocator(minticks=2, maxticks=7)
             ax.xaxis.set_major_locator(ticks)
             ax.xaxis.set_major_formatter(ConciseDateFormatter(ticks))
-        ax.set_xlabel(shown(column.name, 40))
+        drawing.label_x(ax, shown(column.name, 40))
         ax.set_ylabel("attribution, centred")
 
     alt = f"Points: centred values of {column.name} for {output} at the rows explained"
