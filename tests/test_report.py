@@ -16,9 +16,10 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
-from sklearn.tree import DecisionTreeRegressor
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from skattr import MeasureExplainer, write_report
+from skattr.engines import QuasiMonteCarlo
 from skattr.measures import Baseline, Conditional, Dirac, Expectation, PartialDependence
 
 pytest.importorskip("jinja2", reason="the report needs jinja2")
@@ -191,6 +192,48 @@ def test_few_and_many_features(n_features, rows, tmp_path):
     assert ("write_report(explainer, X, path, max_features=300)" in page.words()) == (
         n_features == 300
     )
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("kind", ["numeric", "categorical", "missing"])
+def test_any_target_and_kind_of_many_features(target, kind, tmp_path):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(30, 300)), columns=[f"c{k}" for k in range(300)])
+    if kind == "missing":
+        X = X.mask(X < -1)
+    if kind == "categorical":
+        X = (X > 0).astype(str)
+    y = rng.normal(size=30) if target == "regression" else np.resize(TARGETS[target], 30)
+    tree = (DecisionTreeRegressor if target == "regression" else DecisionTreeClassifier)(
+        random_state=0
+    )
+    words = (OneHotEncoder(), list(X) if kind == "categorical" else [])
+    pipeline = make_pipeline(make_column_transformer(words, remainder="passthrough"), tree)
+    explainer = MeasureExplainer(pipeline.fit(X, y)).fit(X)
+    page = report(explainer, X[:2], tmp_path, max_features=1, max_outputs=2)
+    data = page.data()
+    assert data["more"] == 299 and len(data["outputs"]) == (2 if target == "multiclass" else 1)
+    assert ("Missing values" in page.words()) == (kind == "missing")
+    sums = explainer.explain(X[:2]).centered().values.reshape(2, 300, -1).sum(axis=1)
+    for o, output in enumerate(data["outputs"]):
+        total = np.array(output["values"])[:, 0] + output["rest"]
+        np.testing.assert_allclose(total, sums[:, o], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore:.*stopped at max_evals")
+@pytest.mark.parametrize("k", [1, 3])
+def test_approximate_values_of_many_features(k, tmp_path):
+    X = np.random.default_rng(0).normal(size=(30, 300))
+    explainer = MeasureExplainer(
+        lambda X: np.abs(X[:, :k]),
+        Conditional("gmm", n_components=1),
+        engine=QuasiMonteCarlo(replicates=2),
+        max_evals=8,
+        random_state=0,
+    ).fit(X)
+    page = report(explainer, X[:1], tmp_path, max_features=2)
+    assert not explainer.exact_ and "Approximate values" in page.words()
+    assert "1 row explained once more in the 2 columns shown" in page.words()
 
 
 def test_many_rows_are_stated(tmp_path):

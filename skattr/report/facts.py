@@ -208,12 +208,14 @@ def _approximate(explainer: Any, explanation: Explanation) -> Note | None:
 # Checks ----------------------------------------------------------------------------------------
 
 
-def checks(explainer: Any, explanation: Explanation, rows: np.ndarray) -> list[Note]:
+def checks(
+    explainer: Any, explanation: Explanation, rows: np.ndarray, top: np.ndarray
+) -> list[Note]:
     """Return what was verified, on some rows where the whole would be slow."""
     return [
         *(_gap(explanation.select(name)) for name in explanation.output_names[:NAMED]),
         _reading(explainer, explanation, rows),
-        _repeat(explainer, explanation, rows),
+        _repeat(explainer, explanation, rows, top),
         _errors(explanation),
     ]
 
@@ -261,14 +263,16 @@ def _as_fitted(explainer: Any, data: Any) -> Any:
     return frames.reorder(data, names) if explainer._named and frames.is_frame(data) else data
 
 
-def _repeat(explainer: Any, explanation: Explanation, rows: np.ndarray) -> Note:
-    """Explain a few rows alone, and compare with what they got among all others."""
+def _repeat(explainer: Any, explanation: Explanation, rows: np.ndarray, top: np.ndarray) -> Note:
+    """Explain a few rows alone, in the columns shown, and compare with what they got among all."""
     few = rows[:: max(1, len(rows) // 5)][:5]
-    names = list(explanation.feature_names)
+    names = [explanation.feature_names[j] for j in top]
     part = explanation[few]
     again = explainer.explain(part.data, features=names, predictions=False).centered()
-    off = float(np.abs(again.values - part.values).max())
-    text = f"{len(few)} rows explained once more, alone: largest difference {off:.1e}"
+    off = float(np.abs(again.values - part.values[:, top]).max())
+    columns = "" if len(top) == explanation.values.shape[1] else f" in the {len(top)} columns shown"
+    what = "1 row" if len(few) == 1 else f"{len(few)} rows"
+    text = f"{what} explained once more{columns}, alone: largest difference {off:.1e}"
     return Note("Certificate: the values can be computed again", text, "ok" if off == 0 else "look")
 
 

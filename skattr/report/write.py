@@ -172,7 +172,7 @@ def _page(
             for o in range(min(settings.max_outputs, len(explanation.output_names)))
         ]
     words, formula = measure_in_words(explainer.measure_)
-    checked = facts.checks(explainer, explanation, rows)
+    checked = facts.checks(explainer, explanation, rows, top)
     spent = f"; the whole report {time.perf_counter() - start:.1f} s"
     settings = replace(settings, run_time=settings.run_time + spent)
     script, css = _part("report.js"), _part("style.css")
