@@ -1,5 +1,15 @@
-"""How good an explanation is, on the user's own model and data."""
+"""How good an explanation is, on the user's own model and data, and how good a measure is."""
 
+from skattr.metrics.agreement import Agreement, agreement
+from skattr.metrics.centers import center_of_mass, first_moments
 from skattr.metrics.faithfulness import Faithfulness, faithfulness
+from skattr.metrics.linear import f1, precision, recall
+from skattr.metrics.perturbation import Perturbation, deletion, insertion
+from skattr.metrics.relu import RegionScore, relu_precision, relu_recall
+from skattr.metrics.solution_sets import SolutionSet, solution_set
 
-__all__ = ["Faithfulness", "faithfulness"]
+__all__ = [
+    "Agreement", "Faithfulness", "Perturbation", "RegionScore", "SolutionSet", "agreement",
+    "center_of_mass", "deletion", "f1", "faithfulness", "first_moments", "insertion", "precision",
+    "recall", "relu_precision", "relu_recall", "solution_set",
+]  # fmt: skip

@@ -1,0 +1,276 @@
+"""A signed measure written out: atoms, products of one-dimensional laws, and what is hidden.
+
+Σ_a weights_a δ_{points_a} + Σ_p weight_p ⊗_k law_{p,k} + laws known by mass and mean only.
+Questions are answered exactly up to rounding, or with None: `variation` is exact for atoms with
+one product, and for products that are singular to each other; several products of many atoms each
+are multiplied out while there are few enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+
+from skattr.measures.signed_laws import ROUNDING, Law, combined, discrete
+
+MANY = 100_000  # atoms up to which products are multiplied out
+
+
+class Hidden(NamedTuple):
+    """A positive law that is not written out."""
+
+    key: tuple
+    mass: float
+    moments: np.ndarray  # (d,), NaN where not known
+
+
+class Variation(NamedTuple):
+    """A total variation, or a bound from above."""
+
+    value: float
+    exact: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Signed:
+    """A signed measure on d columns; made by `signed`, which joins what is alike."""
+
+    points: np.ndarray  # (m, d)
+    weights: np.ndarray  # (m,)
+    products: tuple[tuple[float, tuple[Law, ...]], ...] = ()
+    hidden: tuple[tuple[float, Hidden], ...] = ()
+
+    @property
+    def d(self) -> int:
+        """The number of columns."""
+        return self.points.shape[1]
+
+    @cached_property
+    def mass(self) -> float:
+        """The mass of the whole space, 0 up to rounding."""
+        parts = [*self.weights.tolist()]
+        parts += [w * float(np.prod([law.mass for law in laws])) for w, laws in self.products]
+        parts += [weight * law.mass for weight, law in self.hidden]
+        return _sum(parts)
+
+    @cached_property
+    def moments(self) -> np.ndarray:
+        """∫ y dμ, (d,), NaN where a column has no numbers, or they are not known."""
+        result = np.empty(self.d)
+        for k in range(self.d):
+            column = self.points[:, k]
+            parts = (self.weights * column).tolist()
+            for weight, laws in self.products:
+                others = float(np.prod([law.mass for i, law in enumerate(laws) if i != k]))
+                parts.append(weight * others * laws[k].moment if others else 0.0)
+            parts += [weight * law.moments[k] for weight, law in self.hidden]
+            result[k] = _sum(parts) if np.isfinite(parts).all() else np.nan
+        return result
+
+    @cached_property
+    def sign(self) -> int:
+        """1 if every part is positive, -1 if every part is negative, else 0."""
+        signs = set(np.sign(self.weights).astype(int).tolist())
+        for weight, laws in self.products:
+            signs.add(int(np.sign(weight)) * int(np.prod([law.sign for law in laws])))
+        signs |= {int(np.sign(weight)) for weight, _ in self.hidden}
+        return signs.pop() if len(signs) == 1 else 0
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is left of it: then it is 0."""
+        return not (len(self.weights) or self.products or self.hidden)
+
+    @cached_property
+    def at_atoms(self) -> np.ndarray:
+        """The mass of each single atom, products included, (m,)."""
+        return self.weights + self._products_at_atoms.sum(axis=0)
+
+    @cached_property
+    def _products_at_atoms(self) -> np.ndarray:
+        found = np.zeros((len(self.products), len(self.weights)))
+        for p, (weight, laws) in enumerate(self.products):
+            found[p] = weight
+            for k, law in enumerate(laws):
+                found[p] *= law.at(self.points[:, k])
+        return found
+
+    @cached_property
+    def variation(self) -> Variation:
+        """The total variation: sup of |∫ f dμ| over |f| ≤ 1."""
+        if self.is_empty:
+            return Variation(0.0, True)
+        if self.sign:
+            return Variation(abs(self.mass), True)
+        sizes = [float(np.prod([law.variation[0] for law in laws])) for _, laws in self.products]
+        exact = all(law.variation[1] for _, laws in self.products for law in laws)
+        exact = exact and not self.hidden
+        exact = exact and all(_singular(p, q) for (_, p), (_, q) in combinations(self.products, 2))
+        products = sum(abs(weight) * s for (weight, _), s in zip(self.products, sizes, strict=True))
+        met = np.abs(self._products_at_atoms).sum()
+        hidden = sum(abs(weight) * law.mass for weight, law in self.hidden)
+        if not exact:  # atoms that meet products may cancel: a bound all the same
+            return Variation(float(np.abs(self.weights).sum() + products + hidden), False)
+        rest = products - met
+        rest = rest if rest > ROUNDING * products else 0.0
+        return Variation(float(np.abs(self.at_atoms).sum() + rest), True)
+
+    @cached_property
+    def is_zero(self) -> bool | None:
+        """Whether it is 0, or None."""
+        if self.variation.exact:
+            sizes = float(np.abs(self.weights).sum()) + sum(abs(w) for w, _ in self.products)
+            return self.variation.value <= 1e3 * ROUNDING * sizes
+        moments = self.moments[np.isfinite(self.moments)]
+        if self.mass != 0 or (moments != 0).any():
+            return False
+        if not self.hidden and (np.abs(self.at_atoms) > ROUNDING * np.abs(self.weights)).any():
+            return False
+        return None
+
+    @cached_property
+    def negative(self) -> float | None:
+        """The mass of the negative part, or None."""
+        if self.variation.exact:
+            part = (self.variation.value - self.mass) / 2
+            return part if part > ROUNDING * self.variation.value else 0.0
+        if not self.hidden and (self.at_atoms < -ROUNDING * np.abs(self.weights)).any():
+            return float(-np.minimum(self.at_atoms, 0.0).sum())
+        return None
+
+    def without(self, columns: Sequence[int]) -> Signed:
+        """Return the image on the other columns."""
+        kept = [k for k in range(self.d) if k not in columns]
+        products = []
+        for weight, laws in self.products:
+            lost = float(np.prod([laws[k].mass for k in columns]))
+            products.append((weight * lost, tuple(laws[k] for k in kept)))
+        hidden = [
+            (w, Hidden((*law.key, *map(int, columns)), law.mass, law.moments[kept]))
+            for w, law in self.hidden
+        ]
+        return signed(self.points[:, kept], self.weights, products, hidden)
+
+    def marginal(self, k: int) -> Law | None:
+        """Return the image on one column, or None where it is hidden."""
+        if self.hidden:
+            return None
+        terms = [(1.0, discrete(self.points[:, k], self.weights))]
+        for weight, laws in self.products:
+            others = float(np.prod([law.mass for i, law in enumerate(laws) if i != k]))
+            terms.append((weight * others, laws[k]))
+        return combined(terms)
+
+    def swapped(self, j: int, k: int) -> Signed:
+        """Return the image under the exchange of two columns."""
+        order = np.arange(self.d)
+        order[[j, k]] = k, j
+        products = [(weight, tuple(laws[i] for i in order)) for weight, laws in self.products]
+        hidden = [(w, law._replace(key=("swapped", j, k, *law.key), moments=law.moments[order]))
+                  for w, law in self.hidden]  # fmt: skip
+        return signed(self.points[:, order], self.weights, products, hidden)
+
+
+def signed(
+    points: np.ndarray,
+    weights: np.ndarray,
+    products: Sequence[tuple[float, tuple[Law, ...]]] = (),
+    hidden: Sequence[tuple[float, Hidden]] = (),
+) -> Signed:
+    """Return a signed measure in which nothing stands twice and nothing cancels."""
+    if points.shape[1] == 0:  # no column is left: a number
+        mass = _sum([*weights.tolist(), *(weight for weight, _ in products)])
+        points, weights, products = np.empty((int(mass != 0), 0)), np.array([mass])[: mass != 0], ()
+    products = _reduced([(w, laws) for w, laws in products if w and not any(
+        law.is_zero for law in laws)])  # fmt: skip
+    sizes = [float(np.prod([float(len(law.points)) for law in laws])) for _, laws in products]
+    flat = all(not law.parts for _, laws in products for law in laws)
+    if len(products) > 1 and flat and sum(sizes) <= MANY:
+        found = [_multiplied(weight, laws) for weight, laws in products]
+        points = np.concatenate([points, *(p for p, _ in found)])
+        weights, products = np.concatenate([weights, *(w for _, w in found)]), []
+    points, weights = _joined(points, weights)
+    return Signed(points, weights, tuple(products), _hidden(hidden))
+
+
+def total(terms: Sequence[tuple[float, Signed]]) -> Signed:
+    """Return Σ coefficient · μ."""
+    return signed(
+        np.concatenate([mu.points for _, mu in terms]),
+        np.concatenate([c * mu.weights for c, mu in terms]),
+        [(c * weight, laws) for c, mu in terms for weight, laws in mu.products],
+        [(c * weight, law) for c, mu in terms for weight, law in mu.hidden],
+    )
+
+
+def _sum(parts: Sequence[float]) -> float:
+    """Return a sum, 0 if it is rounding."""
+    result = float(np.sum(parts))
+    return result if abs(result) > ROUNDING * float(np.abs(parts).sum()) else 0.0
+
+
+def _joined(points: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Join equal points, and drop those whose weights cancel."""
+    if len(points) == 0 or points.shape[1] == 0:
+        return points, weights
+    rows = np.ascontiguousarray(points + 0.0)  # -0.0 is 0.0
+    rows[np.isnan(rows)] = np.nan  # one missing value
+    whole = rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).ravel()
+    _, first, kind = np.unique(whole, return_index=True, return_inverse=True)
+    sums = np.bincount(kind, weights, len(first))
+    keep = np.abs(sums) > ROUNDING * np.bincount(kind, np.abs(weights), len(first))
+    return rows[first[keep]], sums[keep]
+
+
+def _reduced(products: list) -> list:
+    """Join products that differ in one column only, until none do."""
+    changed = len(products) > 1
+    while changed:
+        changed = False
+        for k in range(len(products[0][1])) if products else ():
+            alike: dict[tuple, list] = {}
+            for weight, laws in products:
+                key = tuple(law.key for i, law in enumerate(laws) if i != k)
+                alike.setdefault(key, []).append((weight, laws))
+            if len(alike) == len(products):
+                continue
+            changed = True
+            joined = [group if len(group) == 1 else [_together(group, k)]
+                      for group in alike.values()]  # fmt: skip
+            products = [p for group in joined for p in group if not p[1][k].is_zero]
+    return products
+
+
+def _together(group: list, k: int) -> tuple[float, tuple[Law, ...]]:
+    laws = list(group[0][1])
+    laws[k] = combined((weight, each[k]) for weight, each in group)
+    return 1.0, tuple(laws)
+
+
+def _multiplied(weight: float, laws: tuple[Law, ...]) -> tuple[np.ndarray, np.ndarray]:
+    points = np.meshgrid(*(law.points for law in laws), indexing="ij")
+    masses = np.full(1, weight)
+    for law in laws:
+        masses = (masses[:, None] * law.masses).ravel()
+    return np.stack([p.ravel() for p in points], axis=1), masses
+
+
+def _hidden(hidden: Sequence[tuple[float, Hidden]]) -> tuple:
+    sums: dict[tuple, tuple[list, Hidden]] = {}
+    for weight, law in hidden:
+        sums.setdefault(law.key, ([], law))[0].append(weight)
+    found = [(_sum(weights), law) for weights, law in sums.values()]
+    return tuple((weight, law) for weight, law in found if weight)
+
+
+def _singular(p: tuple[Law, ...], q: tuple[Law, ...]) -> bool:
+    """Tell whether in some column one has atoms only and the other none."""
+    return any(
+        (not a.parts and len(b.points) == 0) or (not b.parts and len(a.points) == 0)
+        for a, b in zip(p, q, strict=True)
+    )

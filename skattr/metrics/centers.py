@@ -1,0 +1,85 @@
+"""The centre of mass of each μ_{j,x}: all that linear models see of a probability."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from skattr import frames
+from skattr.inputs import read_domain
+from skattr.measures import Measure, as_measure
+from skattr.measures.written_out import WrittenOut
+
+
+def center_of_mass(
+    measure: Measure | str, X: Any, x: Any = None, *, sample_weight: Any = None, domain: Any = None
+) -> np.ndarray:
+    """Return ∫ y dμ_{j,x} / μ_{j,x}(all), one row an attribution j.
+
+    Parameters
+    ----------
+    measure : Measure or str
+        It is fitted on the background.
+    X : DataFrame or array (n, d)
+        The background, all numbers.
+    x : one row, optional
+        The explained point, for measures that depend on one; the background's first row by default.
+    sample_weight : array (n,), optional
+        Weights of the background's rows.
+    domain : array (d, 2) or dict, optional
+        Of uniform measures.
+
+    Returns
+    -------
+    array (d, d)
+        Row j is the centre of mass of μ_{j,x}: what `solution_set(...).contains` takes.
+
+    Examples
+    --------
+    >>> from skattr.measures import PartialDependence
+    >>> center_of_mass(PartialDependence(), [[0.0, 0.0], [0.0, 1.0]], [1.0, 1.0])
+    array([[1. , 0.5],
+           [0. , 1. ]])
+    """
+    moments, mass = first_moments(measure, X, x, sample_weight=sample_weight, domain=domain)
+    without = np.flatnonzero(mass == 0)
+    if len(without):
+        names = [frames.labels(_table(X))[j] for j in without.tolist()]
+        raise ValueError(
+            f"the measures of {names} have mass 0, so that they have no centre of mass; "
+            "first_moments has what linear models see of them"
+        )
+    return moments / mass[:, None]
+
+
+def first_moments(
+    measure: Measure | str, X: Any, x: Any = None, *, sample_weight: Any = None, domain: Any = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return ∫ y dμ_{j,x}, (d, d), one row an attribution j, and the masses, (d,).
+
+    The attribution of f = w·y + b is w·(row j) + b·(mass j).
+
+    Parameters
+    ----------
+    measure, X, x, sample_weight, domain
+        As in `center_of_mass`.
+    """
+    X = _table(X)
+    names = frames.labels(X)
+    fitted = WrittenOut(as_measure(measure), X, sample_weight, read_domain(domain, names))
+    row = frames.take_rows(X, slice(0, 1)) if x is None else frames.one_row(x, X)
+    found = fitted.at(row)
+    moments = np.stack([mu.moments for mu in found])
+    unknown = [names[k] for k in np.flatnonzero(~np.isfinite(moments).all(axis=0))]
+    unknown += [n for k, n in enumerate(names) if fitted.numbers.levels[k] and n not in unknown]
+    if unknown:
+        raise ValueError(
+            f"the columns {unknown} have no first moments under {measure!r}: levels, missing or "
+            "infinite values, or a law that is not written out"
+        )
+    return moments, np.array([mu.mass for mu in found])
+
+
+def _table(X: Any) -> Any:
+    return X if frames.is_frame(X) else np.asarray(X)
