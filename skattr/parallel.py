@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import partial
 from typing import Any
 
 from joblib import Parallel, effective_n_jobs
@@ -31,11 +30,15 @@ def in_workers(
     tasks: Iterable, total: int, n_jobs: int | None, progress: str | None = None
 ) -> Iterator[Any]:
     """Yield the results of joblib's delayed calls; `progress` is the title of a bar to show."""
-    show: Callable = iter
-    if progress is not None:
-        try:
-            from tqdm.auto import tqdm
-        except ImportError as error:
-            raise ImportError("verbose needs tqdm: pip install 'skattr[progress]'") from error
-        show = partial(tqdm, total=total, desc=progress)
-    yield from show(Parallel(n_jobs, return_as="generator")(tasks))
+    yield from with_bar(Parallel(n_jobs, return_as="generator")(tasks), total, progress)
+
+
+def with_bar(items: Iterable, total: int, progress: str | None) -> Iterable:
+    """Return items, with a bar of that title if there is one."""
+    if progress is None:
+        return items
+    try:
+        from tqdm.auto import tqdm
+    except ImportError as error:
+        raise ImportError("verbose needs tqdm: pip install 'skattr[progress]'") from error
+    return tqdm(items, total=total, desc=progress)

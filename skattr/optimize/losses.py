@@ -1,0 +1,57 @@
+"""Losses of attributions, for descent in the space of measures: each has a value and a slope."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit
+
+
+@dataclass(frozen=True)
+class SquaredLoss:
+    """½ Σ (phi - target)²: attributions as near to known ones as possible. Convex."""
+
+    def __call__(self, phi: np.ndarray, target: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the loss of attributions, and its derivative, (m,)."""
+        off = phi - target
+        return float(off @ off) / 2, off
+
+
+@dataclass(frozen=True)
+class ThresholdLoss:
+    """A smooth bound on the number of features on the wrong side of α. Convex.
+
+    The target is the sign of a golden feature, and 0 for any other: s(α - sign·phi) for the
+    former, s(phi - α) + s(-phi - α) for the latter, s(u) = log(1 + exp(u / temperature)).
+
+    Parameters
+    ----------
+    alpha : float
+        The threshold of |phi|.
+    temperature : float, default=0.05
+        How smooth; the smaller, the nearer to a count.
+    """
+
+    alpha: float
+    temperature: float = 0.05
+
+    def __post_init__(self) -> None:
+        if not self.alpha >= 0 or not self.temperature > 0:
+            raise ValueError(
+                f"ThresholdLoss(alpha={self.alpha!r}, temperature={self.temperature!r}): alpha is "
+                "at least 0, the temperature positive"
+            )
+
+    def __call__(self, phi: np.ndarray, target: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the loss of attributions, and its derivative, (m,)."""
+        sign = np.sign(target)
+        golden = sign != 0
+        up = np.where(golden, self.alpha - sign * phi, phi - self.alpha) / self.temperature
+        down = (-phi - self.alpha) / self.temperature
+        loss = np.logaddexp(0, up) + np.where(golden, 0.0, np.logaddexp(0, down))
+        slope = np.where(golden, -sign * expit(up), expit(up) - expit(down))
+        return float(loss.sum()), slope / self.temperature
+
+
+NAMED = {"squared": SquaredLoss()}
