@@ -9,13 +9,13 @@ from skattr.explanation import Explanation
 from skattr.report import write_report
 
 __all__ = [
-    "Curve", "Explanation", "MeasureExplainer", "__version__", "metrics", "optimize", "plot",
-    "write_report",
+    "Curve", "Explanation", "MeasureExplainer", "__version__", "axioms", "metrics", "optimize",
+    "plot", "write_report",
 ]  # fmt: skip
 
 
-_LAZY = ("metrics", "optimize", "plot")  # modules that are imported when they are first asked for
-_LATER = ("axioms", "distributed")
+_LAZY = ("axioms", "metrics", "optimize", "plot")  # modules imported when they are first asked for
+_LATER = ("distributed",)
 
 
 def __getattr__(name: str) -> object:

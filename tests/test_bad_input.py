@@ -703,11 +703,11 @@ def test_a_baseline_that_predict_refuses(value):
     [
         "from skattr.measures import Shapley",
         "from skattr.plot import regions",
-        "import skattr.axioms",
+        "from skattr import distributed",
     ],
 )
 def test_what_is_not_built_says_so(statement):
-    with pytest.raises(ImportError, match=r"not built yet|No module named 'skattr.axioms'"):
+    with pytest.raises(ImportError, match="not built yet"):
         exec(statement)
 
 

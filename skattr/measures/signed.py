@@ -16,17 +16,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skattr.measures.signed_laws import ROUNDING, Law, combined, discrete
+from skattr.measures.signed_laws import ROUNDING, Law, atom, combined, discrete
 
 MANY = 100_000  # atoms up to which products are multiplied out
+FEW = 8  # atoms up to which each is tried as a product
 
 
 class Hidden(NamedTuple):
-    """A positive law that is not written out."""
+    """A law that is not written out; its total variation is known only if it is positive."""
 
     key: tuple
-    mass: float
+    mass: float  # NaN if not known
     moments: np.ndarray  # (d,), NaN where not known
+    positive: bool = True
 
 
 class Variation(NamedTuple):
@@ -52,7 +54,7 @@ class Signed:
 
     @cached_property
     def mass(self) -> float:
-        """The mass of the whole space, 0 up to rounding."""
+        """The mass of the whole space, 0 up to rounding, NaN if it is not known."""
         parts = [*self.weights.tolist()]
         parts += [w * float(np.prod([law.mass for law in laws])) for w, laws in self.products]
         parts += [weight * law.mass for weight, law in self.hidden]
@@ -78,7 +80,7 @@ class Signed:
         signs = set(np.sign(self.weights).astype(int).tolist())
         for weight, laws in self.products:
             signs.add(int(np.sign(weight)) * int(np.prod([law.sign for law in laws])))
-        signs |= {int(np.sign(weight)) for weight, _ in self.hidden}
+        signs |= {int(np.sign(weight)) * law.positive for weight, law in self.hidden}
         return signs.pop() if len(signs) == 1 else 0
 
     @property
@@ -113,7 +115,9 @@ class Signed:
         exact = exact and all(_singular(p, q) for (_, p), (_, q) in combinations(self.products, 2))
         products = sum(abs(weight) * s for (weight, _), s in zip(self.products, sizes, strict=True))
         met = np.abs(self._products_at_atoms).sum()
-        hidden = sum(abs(weight) * law.mass for weight, law in self.hidden)
+        hidden = sum(
+            abs(weight) * (law.mass if law.positive else np.nan) for weight, law in self.hidden
+        )
         if not exact:  # atoms that meet products may cancel: a bound all the same
             return Variation(float(np.abs(self.weights).sum() + products + hidden), False)
         rest = products - met
@@ -127,7 +131,7 @@ class Signed:
             sizes = float(np.abs(self.weights).sum()) + sum(abs(w) for w, _ in self.products)
             return self.variation.value <= 1e3 * ROUNDING * sizes
         moments = self.moments[np.isfinite(self.moments)]
-        if self.mass != 0 or (moments != 0).any():
+        if abs(self.mass) > 0 or (moments != 0).any():
             return False
         if not self.hidden and (np.abs(self.at_atoms) > ROUNDING * np.abs(self.weights)).any():
             return False
@@ -151,7 +155,7 @@ class Signed:
             lost = float(np.prod([laws[k].mass for k in columns]))
             products.append((weight * lost, tuple(laws[k] for k in kept)))
         hidden = [
-            (w, Hidden((*law.key, *map(int, columns)), law.mass, law.moments[kept]))
+            (w, law._replace(key=(*law.key, *map(int, columns)), moments=law.moments[kept]))
             for w, law in self.hidden
         ]
         return signed(self.points[:, kept], self.weights, products, hidden)
@@ -186,8 +190,19 @@ def signed(
     if points.shape[1] == 0:  # no column is left: a number
         mass = _sum([*weights.tolist(), *(weight for weight, _ in products)])
         points, weights, products = np.empty((int(mass != 0), 0)), np.array([mass])[: mass != 0], ()
-    products = _reduced([(w, laws) for w, laws in products if w and not any(
-        law.is_zero for law in laws)])  # fmt: skip
+    products = [(w, laws) for w, laws in products if w and not any(law.is_zero for law in laws)]
+    if products and 0 < len(points) <= FEW:  # an atom is a product, too: it may join another one
+        products += [
+            (float(w), tuple(atom(v) for v in p)) for p, w in zip(points, weights, strict=True)
+        ]
+        points, weights = points[:0], weights[:0]
+    products = _reduced(products)
+    single = [all(not law.parts and len(law.points) == 1 for law in laws) for _, laws in products]
+    if any(single):
+        found = [_multiplied(*p) for p, is_atom in zip(products, single, strict=True) if is_atom]
+        points = np.concatenate([points, *(p for p, _ in found)])
+        weights = np.concatenate([weights, *(w for _, w in found)])
+        products = [p for p, is_atom in zip(products, single, strict=True) if not is_atom]
     sizes = [float(np.prod([float(len(law.points)) for law in laws])) for _, laws in products]
     flat = all(not law.parts for _, laws in products for law in laws)
     if len(products) > 1 and flat and sum(sizes) <= MANY:
@@ -211,7 +226,7 @@ def total(terms: Sequence[tuple[float, Signed]]) -> Signed:
 def _sum(parts: Sequence[float]) -> float:
     """Return a sum, 0 if it is rounding."""
     result = float(np.sum(parts))
-    return result if abs(result) > ROUNDING * float(np.abs(parts).sum()) else 0.0
+    return 0.0 if abs(result) <= ROUNDING * float(np.abs(parts).sum()) else result
 
 
 def _joined(points: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -9,7 +9,7 @@ import numpy as np
 from skattr import frames
 from skattr.inputs import read_domain
 from skattr.measures import Measure, as_measure
-from skattr.measures.written_out import WrittenOut
+from skattr.measures.decomposition import Decomposition
 
 
 def center_of_mass(
@@ -67,7 +67,7 @@ def first_moments(
     """
     X = _table(X)
     names = frames.labels(X)
-    fitted = WrittenOut(as_measure(measure), X, sample_weight, read_domain(domain, names))
+    fitted = Decomposition(as_measure(measure), X, sample_weight, read_domain(domain, names))
     row = frames.take_rows(X, slice(0, 1)) if x is None else frames.one_row(x, X)
     found = fitted.at(row)
     moments = np.stack([mu.moments for mu in found])

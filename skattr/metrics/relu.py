@@ -146,7 +146,9 @@ def region_gradients(
         return np.array(found), True
     rng = np.random.default_rng(random_state)
     points = box[:, 0] + rng.random((N_POINTS, d)) * np.diff(box)[:, 0]
-    slopes, constants = network.local(points)
+    if not getattr(network, "is_plain", True):
+        raise ValueError("a network behind steps that are not affine has no regions of raw columns")
+    slopes, constants = network.local(points - getattr(network, "origin", 0.0))
     met = np.concatenate([slopes[:, output], constants[:, [output]]], axis=1)
     _, first = np.unique(np.round(met, 12), axis=0, return_index=True)
     return met[np.sort(first), :-1], False

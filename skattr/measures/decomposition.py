@@ -1,4 +1,4 @@
-"""Fitted measures written out: μ_{j,x} as atoms and products, from the views that engines use."""
+"""Fitted measures as sums: μ_{j,x} of atoms and products, from the views that engines use."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from skattr import frames
 from skattr.measures.background import Background, as_background
-from skattr.measures.base import Measure, copy_terms
+from skattr.measures.base import FactorsView, Measure, copy_terms
 from skattr.measures.bins import as_numbers
 from skattr.measures.laws import Empirical, Interval, Levels, Normal
 from skattr.measures.signed import Hidden, Signed, signed, total
@@ -50,7 +50,7 @@ class Numbers:
         return list(self._codes[k])[int(number)] if self.levels[k] else float(number)
 
 
-class WrittenOut:
+class Decomposition:
     """A measure, fitted on a background, of which μ_{j,x} can be asked for.
 
     `own` are its attributions, `rows` the background, `n_terms` how many terms are added up.
@@ -92,6 +92,9 @@ class WrittenOut:
         return [total([(c, found[i]) for c, found in terms]) for i in range(len(chosen))]
 
     def _term(self, t: int, term: Any, x: Any, number: np.ndarray, chosen: Any) -> list[Signed]:
+        if term.depends == "attribution":
+            members = term.members(self.own)  # probabilities
+            return [total([(term.mass, self._given(members[a].factors(), number))]) for a in chosen]
         for view, write in WRITERS.items():
             if view in term.views:
                 return write(self, t, term, x, number, chosen)
@@ -122,11 +125,18 @@ class WrittenOut:
         components, pinned = self._tables[t]
         return [
             signed(*_nothing(number), [
-                (weight, _with_own(laws, number, self.own[a]) if pinned else tuple(laws))
+                (weight, _with_own(laws, number, self.own[a] if pinned else ()))
                 for weight, laws in components
             ])
             for a in chosen
         ]  # fmt: skip
+
+    def _given(self, view: FactorsView, number: np.ndarray) -> Signed:
+        """Return a product that depends on no row."""
+        products = [
+            (weight, tuple(self._law(law) for law in laws)) for weight, laws in view.components
+        ]
+        return signed(*_nothing(number), products)
 
     def _mixture(self, t: int, term: Any, x: Any, number: np.ndarray, chosen: Any) -> list[Signed]:
         mixture, _, components = term.mixture()
@@ -154,8 +164,12 @@ class WrittenOut:
         moments = np.full(len(number), np.nan)
         if "centers" in term.views:
             moments = self.numbers.of(term.centers(x, own))[0]
-        key = (t, *(number[k] for k in own), *own)
-        return signed(*_nothing(number), (), [(1.0, Hidden(key, float(term.mass), moments))])
+        mass, positive = term.mass, term.mass is not None  # those with a mass are probabilities
+        if mass is None:
+            masses = getattr(term, "masses", None)
+            mass = np.nan if masses is None else float(masses(x, (own,))[0, 0])
+        law = Hidden((t, *number[list(own)].tolist(), *own), float(mass), moments, positive)
+        return signed(*_nothing(number), (), [(1.0, law)])
 
     def _table(self, t: int, background: Background) -> tuple[np.ndarray, np.ndarray]:
         """Return a term's rows as numbers, and their shares."""
@@ -187,11 +201,11 @@ class WrittenOut:
 
 # the first view that a measure has is taken
 WRITERS = {
-    "atoms": WrittenOut._atoms,
-    "rows": WrittenOut._rows,
-    "bins": WrittenOut._bins,
-    "factors": WrittenOut._factors,
-    "mixture": WrittenOut._mixture,
+    "atoms": Decomposition._atoms,
+    "rows": Decomposition._rows,
+    "bins": Decomposition._bins,
+    "factors": Decomposition._factors,
+    "mixture": Decomposition._mixture,
 }
 
 

@@ -1,0 +1,8 @@
+"""What an attribution guarantees is a property of its measure: axioms, decided on the measure."""
+
+from skattr.axioms.bounds import Bound, bound
+from skattr.axioms.check import check
+from skattr.axioms.functions import Cell, Coordinate, Symmetrised
+from skattr.axioms.table import AxiomTable, Witness
+
+__all__ = ["AxiomTable", "Bound", "Cell", "Coordinate", "Symmetrised", "Witness", "bound", "check"]

@@ -1,0 +1,149 @@
+"""How far an attribution can be from Gradient × Input [the paper's Theorem 2.1].
+
+For a sensitive, x'-complete, linear attribution and f twice differentiable, with any x_0,
+
+    phi(x, f) = ∇f(x_0) ⊙ (x - x') + phi(x, R),  |phi(x, R)|₂ ≤ L_x sup|R|,
+    sup|R| ≤ ½ M sup|y - x_0|²,  L_x = (Σ_j TV(μ_{j,x})²)^½,  M = sup |∇²f|_op over the domain.
+
+On [0, 1]^d, |y - x_0|² ≤ d gives the theorem's L_x d M / 2; the farthest corner gives less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from scipy.stats import qmc
+
+from skattr import frames
+from skattr.axioms.check import check
+from skattr.measures import Measure
+from skattr.metrics.solution_sets import as_box
+
+POINTS = 1024  # at which a Hessian is looked at
+
+
+@dataclass(frozen=True, eq=False)
+class Bound:
+    """Theorem 2.1's bound and what it is made of.
+
+    Parameters
+    ----------
+    value : float
+        |phi(x, f) - gradient_input|₂ is at most that: lipschitz · curvature · radius² / 2.
+    paper : float
+        The same with the diagonal of the domain in place of the farthest corner: L_x d M / 2 on
+        [0, 1]^d.
+    lipschitz : float
+        L_x.
+    curvature : float
+        M.
+    radius : float
+        The distance from x_0 to the farthest corner of the domain.
+    gradient_input : array (d,) or None
+        ∇f(x_0) ⊙ (x - x'), if the gradient is known.
+    applies : bool or None
+        Whether the measure is sensitive and complete with respect to the baseline, without which
+        the theorem says nothing.
+    curvature_is_exact : bool
+        False if M is the largest of finitely many Hessians: then the bound is an estimate.
+    """
+
+    value: float
+    paper: float
+    lipschitz: float
+    curvature: float
+    radius: float
+    gradient_input: np.ndarray | None
+    applies: bool | None
+    curvature_is_exact: bool
+
+
+def bound(
+    measure: Measure | str,
+    X: Any,
+    x: Any,
+    *,
+    hessian: float | Callable,
+    baseline: Any,
+    gradient: Callable | None = None,
+    x0: Any = None,
+    domain: Any = None,
+    sample_weight: Any = None,
+) -> Bound:
+    """Return how far attributions of a smooth model can be from Gradient × Input.
+
+    Parameters
+    ----------
+    measure : Measure or str
+        Sensitive and complete with respect to the baseline, or the theorem does not apply.
+    X : array (n, d) or DataFrame of numbers
+        The background.
+    x : array (d,)
+        The explained point.
+    hessian : float or callable
+        A bound M on |∇²f|_op over the domain, or y (n, d) → (n, d, d), which is evaluated at the
+        corners (of few columns) and at 1024 points: an estimate of M from below.
+    baseline : array (d,)
+        x'.
+    gradient : callable, optional
+        y (n, d) → (n, d), for `gradient_input`.
+    x0 : array (d,), optional
+        Where the gradient is taken; x by default.
+    domain : array (d, 2), optional
+        The domain, [0, 1]^d by default.
+    sample_weight : array (n,), optional
+        Weights of the background's rows.
+
+    Returns
+    -------
+    Bound
+    """
+    x, baseline = np.asarray(x, float), np.asarray(baseline, float)
+    d = len(x)
+    box = as_box(domain, d)
+    center = x if x0 is None else np.asarray(x0, float)
+    for name, point in (("x", x), ("baseline", baseline), ("x0", center)):
+        if point.shape != (d,) or (point < box[:, 0]).any() or (point > box[:, 1]).any():
+            raise ValueError(f"{name}={point.tolist()} is not a point of the domain, which has "
+                             f"{d} columns; give domain")  # fmt: skip
+    row = frames.one_row(x, X if frames.is_frame(X) else np.asarray(X))
+    table = check(measure, X, sample_weight=sample_weight, baseline=baseline, points=row,
+                  domain=box)  # fmt: skip
+    needed = [table[name].holds for name in ("sensitivity", "completeness")]
+    applies = False if False in needed else None if None in needed else True
+    lipschitz = float(np.sqrt((table.total_variation[0] ** 2).sum()))
+    curvature, exact = _curvature(hessian, box)
+    radius = float(np.sqrt((np.maximum(center - box[:, 0], box[:, 1] - center) ** 2).sum()))
+    diagonal = float((np.diff(box, axis=1) ** 2).sum())
+    start = None
+    if gradient is not None:
+        start = np.asarray(gradient(center[None]), float)[0] * (x - baseline)
+    return Bound(
+        lipschitz * curvature * radius**2 / 2, lipschitz * curvature * diagonal / 2, lipschitz,
+        curvature, radius, start, applies, exact,
+    )  # fmt: skip
+
+
+def _curvature(hessian: float | Callable, box: np.ndarray) -> tuple[float, bool]:
+    """Return M, and whether it is given rather than looked for."""
+    if isinstance(hessian, Real):
+        if not 0 <= float(hessian) < np.inf:
+            raise ValueError(f"hessian={hessian!r}: a bound on its norm is a number of at least 0")
+        return float(hessian), True
+    if not callable(hessian):
+        raise TypeError(f"hessian is a number or a function, not {type(hessian).__name__}")
+    d = len(box)
+    points = qmc.Sobol(d, scramble=False).random(POINTS)
+    if d <= 10:
+        corners = np.array(np.meshgrid(*[[0.0, 1.0]] * d)).reshape(d, -1).T
+        points = np.concatenate([points, corners])
+    matrices = np.asarray(hessian(box[:, 0] + points * np.diff(box)[:, 0]), float)
+    if matrices.shape != (len(points), d, d):
+        raise ValueError(
+            f"hessian returns {matrices.shape} for {len(points)} points of {d} columns"
+        )
+    return float(np.abs(np.linalg.eigvalsh(matrices)).max()), False

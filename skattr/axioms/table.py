@@ -1,0 +1,121 @@
+"""The answer of `check`: one row an axiom."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class Witness:
+    """What breaks an axiom.
+
+    Parameters
+    ----------
+    feature : label or None
+        The attribution concerned.
+    row : int or None
+        Which of the points that were looked at.
+    function : callable or None
+        A simple function of X that shows it, which an explainer takes as a model.
+    value : float
+        What comes out, where the axiom asks for something else.
+    words : str
+        What is shown.
+    """
+
+    feature: Any
+    row: int | None
+    function: Callable | None
+    value: float
+    words: str
+
+    def __str__(self) -> str:
+        return self.words
+
+
+@dataclass(frozen=True, eq=False)
+class Finding:
+    """Whether an axiom holds, by how much it is broken at most, and what breaks it."""
+
+    holds: bool | None
+    value: float = np.nan
+    witness: Witness | None = None
+
+
+def worst(findings: Iterable[Finding]) -> Finding:
+    """Return what is left of many: broken if one is, not decided if one is not."""
+    findings = list(findings)
+    values = [each.value for each in findings if not np.isnan(each.value)]
+    value = max(values, default=np.nan)
+    broken = [each for each in findings if each.holds is False]
+    if broken:
+        shown = [each for each in broken if each.witness is not None]
+        best = max(shown, key=lambda each: _size(each.value), default=broken[0])
+        return Finding(False, value, best.witness)
+    holds = None if any(each.holds is None for each in findings) else True
+    return Finding(holds, value)
+
+
+def _size(value: float) -> float:
+    return -1.0 if np.isnan(value) else abs(value)
+
+
+@dataclass(frozen=True, eq=False)
+class AxiomTable:
+    """What a measure guarantees.
+
+    Parameters
+    ----------
+    measure : str
+    findings : dict of name: Finding
+    points : frame or array
+        The explained points that were looked at: rows of the background, unless given.
+    total_variation : array (n_points, n_attributions)
+        Of each μ_{j,x}; NaN where not known.
+    notes : dict of name: str
+        What is to be known about a row.
+    """
+
+    measure: str
+    findings: dict[str, Finding]
+    points: Any
+    total_variation: np.ndarray
+    notes: dict[str, str] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> Finding:
+        return self.findings[name]
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the table: `holds` (True, False, None: not decided), `value`, `witness`.
+
+        The value says by how much an axiom is broken at most over functions with |f| ≤ 1, 0 if it
+        holds; for `total_variation` and `off_support` it is the number itself.
+        """
+        rows = self.findings.values()
+        return pd.DataFrame(
+            {
+                "holds": pd.Series([each.holds for each in rows], dtype=object).to_numpy(),
+                "value": [each.value for each in rows],
+                "witness": pd.Series([each.witness for each in rows], dtype=object).to_numpy(),
+            },
+            index=pd.Index(list(self.findings), name="axiom"),
+        )
+
+    def __repr__(self) -> str:
+        words = {True: "yes", False: "no", None: "?"}
+        lines = [("axiom", "holds", "value", "witness")]
+        for name, each in self.findings.items():
+            value = "" if np.isnan(each.value) else f"{each.value:.4g}"
+            said = str(each.witness) if each.witness is not None else self.notes.get(name, "")
+            lines.append((name, words[each.holds], value, said))
+        widths = [max(len(line[c]) for line in lines) for c in range(3)]
+        text = [f"{self.measure}, looked at {len(self.points)} points"]
+        for line in lines:
+            cells = [part.ljust(width) for part, width in zip(line, widths, strict=False)]
+            text.append("  ".join([*cells, line[3]]).rstrip())
+        return "\n".join(text)
