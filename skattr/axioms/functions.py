@@ -134,6 +134,29 @@ def _corner(mu: Signed, columns: list[int], numbers: Numbers) -> tuple[Callable,
     return (cell, value) if value else None
 
 
+def negative_tail(
+    mu: Signed, columns: list[int], numbers: Numbers
+) -> tuple[Callable, float] | None:
+    """Return a half-space or a value of one column with negative mass, the lowest, if any has."""
+    found: list[tuple[Callable, float]] = []
+    for i, k in enumerate(columns):
+        law = mu.marginal(i)
+        if law is None or law.is_zero:
+            continue
+        name = numbers.names[k]
+        if len(law.points):
+            best = int(np.argmin(law.masses))
+            value = numbers.value(k, law.points[best])
+            found.append((Cell(equal=((k, name, value),)), float(law.masses[best])))
+        if not numbers.levels[k]:
+            cuts = law.cuts()
+            masses = [law.above(s) for s in cuts]
+            best = int(np.argmin(masses))
+            found.append((Cell(((k, name, float(cuts[best])),)), float(masses[best])))
+    lowest = min(found, key=lambda each: each[1], default=None)
+    return lowest if lowest is not None and lowest[1] < -1e-12 else None
+
+
 def mass_of(mu: Signed, above: list, equal: list) -> float:
     """Return the mass of a cell, conditions by the columns of mu."""
     inside = np.ones(len(mu.weights), bool)

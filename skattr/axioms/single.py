@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from skattr.axioms.functions import Cell, Coordinate, telling
+from skattr.axioms.functions import Cell, Coordinate, negative_tail, telling
 from skattr.axioms.table import Finding, Witness
 from skattr.measures.decomposition import Numbers
 from skattr.measures.signed import Signed
@@ -61,7 +61,7 @@ def sensitivity(case: Case) -> Finding:
         return Finding(image.is_zero, 0.0 if image.is_zero else np.nan)
     others = [k for k in case.columns if k != case.j]
     found = telling(image, others, case.numbers)
-    value = image.variation.value
+    value = image.size
     if found is None:
         return Finding(False, value)
     return case.broken(value, *found, f"though it ignores {case.feature}")
@@ -83,7 +83,10 @@ def positivity(case: Case) -> Finding:
             (k, case.numbers.names[k], case.numbers.value(k, point[k])) for k in case.columns
         )
         return case.broken(mu.negative, Cell(equal=equal), atoms.min(), "though it is positive")
-    return Finding(False, mu.negative)
+    shown = negative_tail(mu, case.columns, case.numbers)
+    if shown is None:
+        return Finding(False, mu.negative)
+    return case.broken(mu.negative, *shown, "though it is positive")
 
 
 def linear_recovery(case: Case) -> Finding:

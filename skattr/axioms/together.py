@@ -42,9 +42,7 @@ def completeness(
         if shown is not None:
             words = f"point {row}: f = {shown[0]} adds up to {shown[1]:.4g} too much"
         function, value = shown if shown is not None else (None, np.nan)
-        found.append(
-            Finding(False, off.variation.value, Witness(None, row, function, value, words))
-        )
+        found.append(Finding(False, off.size, Witness(None, row, function, value, words)))
     result = worst(found)
     return result, f"with respect to {name}" if result.holds else ""
 
@@ -83,7 +81,7 @@ def _own_marginal(case: Case, rest: Law, goal: Law) -> Finding:
         own = case.mu.without([k for k in case.columns if k != case.j])
         function, value = telling(own, [case.j], case.numbers) or (Cell(), 0.0)
         wanted = f"not f(x) less a mean over {case.feature}"
-        return case.broken(own.variation.value, function, value, wanted)
+        return case.broken(own.size, function, value, wanted)
     off = combined([(1.0, rest), (-1.0, goal)])
     size = off.variation[0]
     if size <= 1e-9:
@@ -133,12 +131,12 @@ def _exchange(written: Decomposition, x: Any, row: int, j: int, k: int, weak: bo
     names = written.numbers.names
     shown = telling(off, list(range(off.d)), written.numbers)
     if shown is None:
-        return Finding(False, off.variation.value)
+        return Finding(False, off.size)
     function = Symmetrised(shown[0], j, k)  # type: ignore[arg-type]
     where = f"point {row} with equal {names[j]} and {names[k]}" if weak else f"point {row}"
     words = f"{names[j]} and {names[k]}, {where}: f = {function} gets {shown[1]:.4g} more"
     witness = Witness((names[j], names[k]), row, function, shown[1], words)
-    return Finding(False, off.variation.value, witness)
+    return Finding(False, off.size, witness)
 
 
 def robustness(written: Decomposition, x: Any) -> Finding:
@@ -182,5 +180,5 @@ def _jumps(written: Decomposition, term: Any, x: Any, k: int) -> Finding:
             continue
         name = written.numbers.names[k]
         words = f"{name}: f = {shown[0]} jumps by {shown[1]:.4g} at {name} = {end:.6g}"
-        return Finding(False, off.variation.value, Witness(name, None, *shown, words))
+        return Finding(False, off.size, Witness(name, None, *shown, words))
     return Finding(True, 0.0)

@@ -124,6 +124,11 @@ class Signed:
         rest = rest if rest > ROUNDING * products else 0.0
         return Variation(float(np.abs(self.at_atoms).sum() + rest), True)
 
+    @property
+    def size(self) -> float:
+        """The total variation where it is exact, else NaN."""
+        return self.variation.value if self.variation.exact else np.nan
+
     @cached_property
     def is_zero(self) -> bool | None:
         """Whether it is 0, or None."""
