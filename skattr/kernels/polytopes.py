@@ -2,10 +2,10 @@
 
 A cell is a simple polytope, kept as its graph: each vertex lies on exactly D facets, and for each
 of them there is one edge that leaves it and stays on the others. `facet[v, i]` is the facet that
-slot i of vertex v leaves, `twin[v, i]` the other end, u · D + (the slot of u that leads back). A cut
-puts a vertex on every edge from a positive to a negative one; two of them are neighbours if they lie
-on the same 2-face, which is walked along its negative side. Nothing is merged: vertices may
-coincide, cells stay simple, and no number of facets is too large (MATH.md, section 4).
+slot i of vertex v leaves, `twin[v, i]` the other end, u · D + (the slot of u that leads back). A
+cut puts a vertex on every edge from a positive to a negative one; two of them are neighbours if
+they lie on the same 2-face, which is walked along its negative side. Nothing is merged: vertices
+may coincide, cells stay simple, and no number of facets is too large (MATH.md, section 4).
 
 On a cell each pre-activation is affine, `maps[layer]`. Values that are 0 up to the rounding of the
 map are 0 exactly, and 0 counts as positive; a cell that touches a plane is not cut by it.
@@ -181,7 +181,7 @@ def cut(stack, cell, side, unit, plane):
 
 @njit(cache=True, nogil=True)
 def _number(stack, start, n):
-    """Number the vertices of each sign and the edges that change it."""
+    """Count and number the vertices of each sign, and the edges that change it."""
     dim = stack.point.shape[1]
     n_positive, n_negative, n_new = 0, 0, 0
     for v in range(n):

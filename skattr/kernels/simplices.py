@@ -13,7 +13,7 @@ P_1..P_k >= 0 and N_1..N_{n-k} < 0, the mean of its positive part is J(k, n - k)
 import numpy as np
 from numba import njit
 
-from skattr.kernels.polytopes import CELL, FULL, ROUNDING, SIZE, START, next_cell
+from skattr.kernels.polytopes import CELL, ROUNDING, SIZE, START, next_cell
 
 OVER = 3  # more cells than allowed
 
