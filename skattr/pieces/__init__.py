@@ -9,9 +9,10 @@ from skattr.pieces.grid import Grid
 from skattr.pieces.outputs import Output
 from skattr.pieces.products import Products
 from skattr.pieces.reading import as_pieces, choose_output
+from skattr.pieces.relu import ReluNetwork
 from skattr.pieces.sum import Sum
 
 __all__ = [
-    "Additive", "BlackBox", "Boxes", "Cells", "Grid", "Output", "Pieces", "Products", "Sum",
-    "Unreadable", "as_pieces", "choose_output", "unwrap",
+    "Additive", "BlackBox", "Boxes", "Cells", "Grid", "Output", "Pieces", "Products", "ReluNetwork",
+    "Sum", "Unreadable", "as_pieces", "choose_output", "unwrap",
 ]  # fmt: skip

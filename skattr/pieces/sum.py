@@ -12,8 +12,14 @@ from skattr.pieces.boxes import Boxes, Trees
 from skattr.pieces.columnwise import Columnwise
 from skattr.pieces.outputs import Output
 from skattr.pieces.products import Bumps, Products
+from skattr.pieces.relu import Net, ReluNetwork
 
-KINDS: dict[type, type[Pieces]] = {Trees: Boxes, Linear: Additive, Bumps: Products}
+KINDS: dict[type, type[Pieces]] = {
+    Trees: Boxes,
+    Linear: Additive,
+    Bumps: Products,
+    Net: ReluNetwork,
+}
 
 
 def by_kind(parts: list) -> list[tuple[Any, list]]:
