@@ -2,7 +2,7 @@
 
 A reader has `scales(estimator)`: the outputs on which the estimator is a sum of its pieces, best
 first, empty if it is none of its own; and `read(estimator, scale)`, which returns a list of parts
-(Trees, Linear, Bumps) or raises Unreadable with the reason. It may also have
+(Trees, Linear, Bumps, Net) or raises Unreadable with the reason. It may also have
 
 - `why_not(estimator)`: why an estimator that it knows has no scale, or None;
 - `margin(estimator, X)`: the answer before the link, where no method of scikit-learn's gives it,
@@ -26,6 +26,7 @@ from skattr.pieces.readers import (
     kernels,
     lightgbm,
     linear,
+    mlp,
     pipelines,
     sklearn_trees,
     xgboost,
@@ -39,6 +40,7 @@ READERS: tuple[Any, ...] = (
     catboost,
     linear,
     kernels,
+    mlp,
     ebm,
     pipelines,
     ensembles,
