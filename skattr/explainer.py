@@ -21,7 +21,7 @@ from sklearn.utils.validation import (
 
 from skattr import frames, models
 from skattr.curves import BinnedTable, CellTable, ConstantTable, Curve, FunctionTable, LevelTable
-from skattr.engines import Approximation, Engine, Jobs
+from skattr.engines import Approximation, Engine, Jobs, TooCostly, is_asked_for
 from skattr.explanation import Explanation
 from skattr.inputs import (
     attributions,
@@ -189,15 +189,28 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         self._check_reading(X)
         self._scale = self._output.scale_in_words(_spread_out(X))
         self._read().name_levels(X)
+        self._n_terms = len(terms)
+        planned = self._planned(terms, X, weights)
+        self._keep_points(X)
+        self._publish(planned)
+        return self
+
+    def _planned(self, terms: list, X: Any, weights: np.ndarray) -> list:
+        """Plan and prepare the terms, again without an engine that turns out to cost too much."""
+        jobs = self._jobs()
         fit_to = self._fit_to(X, weights)
         for _, measure in terms:
             fit_to(measure)
-        planned = plan(self._read(), terms, self.engine, self._jobs(), fit_to)
-        self._plan = [replace(term, measure=clone(term.measure)) for term in planned]
-        self._n_terms = len(terms)
-        self._keep_points(X)
-        self._publish(self._prepare(planned))
-        return self
+        while True:
+            planned = plan(self._read(), terms, self.engine, jobs, fit_to)
+            self._plan = [replace(term, measure=clone(term.measure)) for term in planned]
+            try:
+                return self._prepare(planned)
+            except TooCostly as error:
+                if is_asked_for(self.engine, error.engine):
+                    raise
+                warnings.warn(f"{error}; another engine takes over", stacklevel=3)
+                jobs = jobs._replace(without=(*jobs.without, error.engine))
 
     @available_if(_can_add_batches)
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -252,8 +265,9 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self)
         chosen = self._choose(features)
         rows = check_X(self, realign(X, self._names) if self._named else X, reset=False)
+        certificate: dict = {}
         values, error, offset, centered_error = (
-            _one_output(array) for array in self._values(rows, chosen)
+            _one_output(array) for array in self._values(rows, chosen, certificate)
         )
         labels = frames.labels(rows)
         return Explanation(
@@ -272,6 +286,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
             measure=repr(self.measure_),
             support=self._support(rows, chosen),
             scale=self._scale,
+            certificate=certificate or None,
         )
 
     def transform(self, X: Any) -> np.ndarray:
@@ -354,7 +369,10 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
             if isinstance(term.engine, Approximation):
                 how = f"approximate (tol={self.tol:g}, max_evals={self.max_evals})"
                 cost += self._expected(term)
-            lines.append(f"{term.measure!r}: engine {term.engine.name}, {how}; {cost}")
+            line = f"{term.measure!r}: engine {term.engine.name}, {how}; {cost}"
+            whole = term.state is not None and term.measure.depends != "attribution"
+            known = term.engine.certificate(term.state) if whole else ""
+            lines.append(f"{line}; {known}" if known else line)
         return "\n".join(lines)
 
     def _expected(self, term: Any) -> str:
@@ -483,13 +501,16 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         step = max(256, BLOCK // len(self._names))
         return [slice(start, start + step) for start in range(0, len(X), step)]
 
-    def _values(self, X: Any, chosen: Any) -> Found:
-        """Return the values of some attributions, (n, g, k), and what is known of them."""
+    def _values(self, X: Any, chosen: Any, certificate: dict | None = None) -> Found:
+        """Return the values of some attributions, (n, g, k), and what is known of them.
+
+        What exact engines can prove of them is put into `certificate`.
+        """
         solution = self._solved()
         pieces = self.pieces_ if any(solution.needs_pieces(a) for a in chosen) else None
 
         def values(block: slice) -> Found:
-            return self._block_values(frames.take_rows(X, block), pieces, chosen)
+            return self._block_values(frames.take_rows(X, block), pieces, chosen, certificate)
 
         if self._grid is None:  # equal values in all rows share evaluations
             result = values(slice(len(X)))
@@ -500,12 +521,15 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         self._say_what_is_not_done(result.error)
         return result
 
-    def _block_values(self, rows: Any, pieces: Pieces | None, chosen: Any) -> Found:
+    def _block_values(
+        self, rows: Any, pieces: Pieces | None, chosen: Any, certificate: dict | None = None
+    ) -> Found:
         codes = None
         if self._grid is not None:
             grid, codes = self._grid.meet(rows)
             pieces = pieces.on(grid) if isinstance(pieces, Boxes) else pieces
-        return self._solved().values(pieces, rows, codes, self._own, chosen, self._jobs())
+        jobs = self._jobs()._replace(certificate=certificate)
+        return self._solved().values(pieces, rows, codes, self._own, chosen, jobs)
 
     def _support(self, X: Any, chosen: list[int]) -> np.ndarray | None:
         """Return the effective number of rows behind each value: of the thinnest term."""

@@ -55,6 +55,10 @@ class Explanation:
         Effective number of background rows behind each value.
     scale : str, default ""
         What the numbers are: "probability", "log-odds", "prediction", …; "" where nobody knows.
+    certificate : dict or None
+        What exact engines know of their error beyond rounding: the number of "cells" and how far
+        their volumes are from that of the box ("volume_error", of 1) on ReLU networks, a bound on
+        "quadrature_error".
 
     Examples
     --------
@@ -87,6 +91,7 @@ class Explanation:
     measure: str
     support: np.ndarray | None = None
     scale: str = ""
+    certificate: dict[str, float] | None = None
 
     def __post_init__(self) -> None:
         self._check_names()

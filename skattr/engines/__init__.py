@@ -1,8 +1,18 @@
 """∫: one algorithm a file, each for one kind of pieces and one view of a measure."""
 
-from skattr.engines.base import Approximation, Engine, Jobs
+from skattr.engines.base import Approximation, Engine, Jobs, TooCostly
 from skattr.engines.quasi_monte_carlo import QuasiMonteCarlo
 from skattr.engines.riemann import Riemann
-from skattr.engines.table import ENGINES, choose
+from skattr.engines.table import ENGINES, choose, is_asked_for
 
-__all__ = ["ENGINES", "Approximation", "Engine", "Jobs", "QuasiMonteCarlo", "Riemann", "choose"]
+__all__ = [
+    "ENGINES",
+    "Approximation",
+    "Engine",
+    "Jobs",
+    "QuasiMonteCarlo",
+    "Riemann",
+    "TooCostly",
+    "choose",
+    "is_asked_for",
+]

@@ -12,7 +12,10 @@ The protocol. An engine says what it `needs`: (a kind of Pieces, the name of a v
   `at(codes, values)` → (n, k); else None;
 - `integrate(pieces, state, X, codes, own, chosen, jobs)` → (n, len(chosen), k): some attributions
   at the rows of X, where there is no table. `codes` are those of X, if the pieces have a grid;
-- `cost(pieces, term)`: in words, for `describe()`.
+- `cost(pieces, term)`: in words, for `describe()`; `certificate(state)`: how small its error is.
+
+An engine whose cost is known only once it runs raises `TooCostly` in `prepare`; under "auto" the
+terms are planned again without it. What it can prove of the values at hand it notes by `certify`.
 
 An engine that is not `exact` is an `Approximation`: its `mean` is an `Estimate`, and in place of
 `integrate` it has
@@ -51,6 +54,29 @@ class Jobs(NamedTuple):
     max_evals: float = 100_000  # evaluations of f for one value
     seed: int = 0
     device: str | None = None
+    without: tuple[str, ...] = ()  # engines that were found to cost too much
+    certificate: dict | None = None  # where exact engines note what they can prove
+
+
+class TooCostly(ValueError):
+    """An engine's word that one value takes more than `max_evals`."""
+
+    def __init__(self, engine: str, message: str) -> None:
+        super().__init__(message)
+        self.engine = engine
+
+
+def certify(jobs: Jobs, found: dict) -> None:
+    """Note what is known of the error of values: counts add up, errors are the largest."""
+    if jobs.certificate is not None:
+        join_certificates(jobs.certificate, found)
+
+
+def join_certificates(whole: dict, found: dict) -> None:
+    """Add what is known of more values."""
+    for name, number in found.items():
+        before = whole.get(name, 0)
+        whole[name] = before + number if isinstance(number, int) else max(before, number)
 
 
 class Engine(BaseEstimator):
@@ -82,6 +108,10 @@ class Engine(BaseEstimator):
     def cost(self, pieces: Any, term: Any) -> str:
         """Say what it costs."""
         raise NotImplementedError
+
+    def certificate(self, state: Any) -> str:
+        """Say how small the error is known to be, if that takes more words than "exact"."""
+        return ""
 
     def prepare(self, pieces: Any, term: Any, own: Own, jobs: Jobs) -> Any:
         """Do what does not depend on x."""

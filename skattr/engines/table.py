@@ -13,6 +13,7 @@
 | products          | Products | rows, factors       | exact; groups                              |
 | binned_products   | Products | bins                | exact; groups row by row                   |
 | mixed_products    | Products | mixture             | exact, if all columns are affine; groups   |
+| polytopes         | ReLU     | factors             | exact, if uniform and few columns; groups  |
 | addends           | Sum      | those of its parts  | exact; groups                              |
 | finite_sum        | any      | rows, bins          | exact, one model call for a distinct value |
 | evaluation        | any      | atoms               | exact, one evaluation an atom              |
@@ -43,6 +44,7 @@ from skattr.engines.finite_sum import FiniteSum
 from skattr.engines.increments import Increments
 from skattr.engines.mixed_products import MixedProducts
 from skattr.engines.one_violation import OneViolation
+from skattr.engines.polytopes import Polytopes
 from skattr.engines.products import ProductTerms
 from skattr.engines.quasi_monte_carlo import QuasiMonteCarlo
 from skattr.engines.riemann import Riemann
@@ -61,6 +63,7 @@ ENGINES = (
     ProductTerms(),
     BinnedProducts(),
     MixedProducts(),
+    Polytopes(),
     Addends(),
     FiniteSum(),
     Evaluation(),
@@ -83,9 +86,15 @@ def candidates(engine: Any) -> tuple[tuple[Engine, ...], bool]:
     return (*named, *ENGINES), True
 
 
+def is_asked_for(engine: Any, name: str) -> bool:
+    """Tell whether the user wants this engine, or none that approximates in place of it."""
+    return engine in ("exact", name) or (isinstance(engine, Engine) and engine.name == name)
+
+
 def choose(engine: Any, pieces: Pieces, terms: list[Measure], jobs: Jobs) -> list[Engine]:
     """Choose an engine for each term; a named engine must serve at least one of them."""
     order, named = candidates(engine)
+    order = tuple(e for e in order if e.name not in jobs.without)
     chosen = []
     for term in terms:
         found = _best(order, named, pieces, term, jobs)

@@ -46,6 +46,19 @@ class Stack(NamedTuple):
     link: np.ndarray  # (room, D) twins of new vertices inside the cut
 
 
+def join_layers(layers):
+    """Return the Network of layers (weight, bias, slope)."""
+    widths = np.array([len(bias) for _, bias, _ in layers])
+    n, width = len(layers), int(widths.max())
+    weight, bias, slope = np.zeros((n, width, width)), np.zeros((n, width)), np.zeros((n, width))
+    for i, layer in enumerate(layers):
+        m = widths[i]
+        if i > 0:
+            weight[i, :m, : widths[i - 1]] = layer[0]
+        bias[i, :m], slope[i, :m] = layer[1], layer[2]
+    return Network(widths, weight, bias, slope)
+
+
 def new_stack(network, first, room=64):
     """Return a stack that holds the cube, `first` (m, D + 1) being the map of the first layer."""
     n_layers, width = network.slope.shape

@@ -13,6 +13,7 @@ sees f. It says
   probabilities: `centers(X, columns)` → X with the other columns at their means given the own
   values, and `transport(u, x, columns)` → points, one for each row of u in [0, 1)^n_uniforms, and
   their weights (None: equal ones of mass 1), x one row;
+- `flat`: whether the laws of `factors()` are uniform, on intervals or on levels;
 - `adds_up`: whether batches of the background give the result of one `fit`; `no_batches` why not;
 - `support(X, columns)`: the effective number of rows behind an attribution, if it depends on x.
 
@@ -75,6 +76,7 @@ class Measure(BaseEstimator):
     depends = "own"
     mass: float | None = 1.0
     views: tuple[str, ...] = ()
+    flat = False
     adds_up = True
     no_batches = ""
     __array_ufunc__ = None  # so that numpy scalars leave `*` to us

@@ -37,6 +37,7 @@ class Coefficient(Measure):
     depends = "attribution"
     mass = 2.0
     views = ("factors",)
+    flat = True
     adds_up = False
     no_batches = MOVES
 
@@ -102,6 +103,7 @@ class _Given(Measure):
 
     depends = "nothing"
     views = ("factors",)
+    flat = True
 
     def __init__(self, laws: list, background: Background) -> None:
         self.laws = laws

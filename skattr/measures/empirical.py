@@ -92,6 +92,11 @@ class Expectation(Measure):
 
     no_batches = "the corner of the domain moves with the range of the background"
 
+    @property
+    def flat(self) -> bool:  # type: ignore[override]
+        """Whether it is the uniform law."""
+        return self.law == "uniform"
+
     def fit(self, X: Any, sample_weight: Any = None, domain: dict | None = None,
             own: tuple[tuple[int, ...], ...] | None = None) -> Self:  # fmt: skip
         """Learn the law from background rows."""

@@ -36,6 +36,7 @@ class Uniform(Measure):
     """
 
     views = ("factors",)
+    flat = True
 
     def factors(self) -> FactorsView:
         """Return one component."""

@@ -23,6 +23,7 @@ from skattr.report.words import (
 )
 
 THIN = 30  # effective rows below which a value is said to stand on few
+SMALL = 1e-9  # relative errors up to which a certificate is good
 NAMED = 8  # columns or levels that a warning names
 
 
@@ -216,6 +217,7 @@ def checks(
         *(_gap(explanation.select(name)) for name in explanation.output_names[:NAMED]),
         _reading(explainer, explanation, rows),
         _repeat(explainer, explanation, rows, top),
+        *_certificate(explanation),
         _errors(explanation),
     ]
 
@@ -274,6 +276,26 @@ def _repeat(explainer: Any, explanation: Explanation, rows: np.ndarray, top: np.
     what = "1 row" if len(few) == 1 else f"{len(few)} rows"
     text = f"{what} explained once more{columns}, alone: largest difference {off:.1e}"
     return Note("Certificate: the values can be computed again", text, "ok" if off == 0 else "look")
+
+
+def _certificate(explanation: Explanation) -> list[Note]:
+    """Say what exact engines know of their own error."""
+    found = explanation.certificate or {}
+    notes = []
+    if "cells" in found:
+        error = found["volume_error"]
+        text = f"{found['cells']:,} cells were integrated; their volumes add up to those of the "
+        text += f"boxes, relatively to within {error:.1e}"
+        notes.append(Note("Certificate: no region is lost", text, _small(error)))
+    if "quadrature_error" in found:
+        error = found["quadrature_error"]
+        text = f"bounded by {error:.1e}, in units of the output's largest possible change"
+        notes.append(Note("Certificate: error of the quadrature", text, _small(error)))
+    return notes
+
+
+def _small(error: float) -> str:
+    return "ok" if error <= SMALL else "look"
 
 
 def _errors(explanation: Explanation) -> Note:

@@ -1,0 +1,121 @@
+"""The first affine map of a ReLU network under products of uniform laws.
+
+A column is uniform on an interval, a point, or one of some levels. Columns of intervals enter by
+affine functions, so that for each combination of levels
+
+    z = constant + Σ_i slopes_i u_i,   u uniform on [-1, 1]^D, D the number of intervals that count.
+
+Pinned columns go into the constant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from skattr import frames
+from skattr.engines.base import Own
+from skattr.measures.gaussian import by_row
+from skattr.measures.laws import Interval, Levels
+from skattr.pieces import ReluNetwork
+
+
+class Uniforms(NamedTuple):
+    """One combination of levels, and the cube that the intervals make."""
+
+    share: float
+    constant: np.ndarray  # (m,)
+    slopes: np.ndarray  # (m, D)
+
+
+class FirstLayer:
+    """z = bias + Σ_k h_k(x_k), m units; the outputs where there is no hidden layer."""
+
+    def __init__(self, network: ReluNetwork) -> None:
+        self.network = network
+        self.weight, self.bias = network.weight, network.bias
+        if network.layers:
+            self.weight, self.bias = network.layers[0].weight, network.layers[0].bias
+
+    def places(self, k: int) -> np.ndarray:
+        """Return the inputs that come from a column."""
+        line = self.network.lines.get(k)
+        return np.flatnonzero(self.network.columns == k) if line is None else line.places
+
+    def slope(self, k: int) -> np.ndarray:
+        """Return what a column of numbers adds for each unit of it, (m,)."""
+        line = self.network.lines[k]
+        return self.weight[:, line.places] @ line.direction
+
+    def at(self, k: int, values: Any) -> np.ndarray:
+        """Return h_k at some raw values, (n, m)."""
+        line = self.network.lines.get(k)
+        if line is not None:
+            start = self.weight[:, line.places] @ line.start
+            return start + (np.asarray(values, float)[:, None] - line.origin) * self.slope(k)
+        rows = frames.with_columns(self.network.row.X, {k: values})
+        places = self.places(k)
+        return by_row(self.network.numbers(rows)[:, places], self.weight[:, places].T)
+
+    def at_rows(self, X: Any, columns: tuple[int, ...]) -> np.ndarray:
+        """Return what some columns of rows add, (n, m); a row's bits do not depend on the rest."""
+        Z = self.network.numbers(X)
+        places = np.concatenate([self.places(k) for k in columns])
+        return by_row(Z[:, places], self.weight[:, places].T)
+
+    def uniforms(self, laws: list, own: tuple[int, ...]) -> Iterator[Uniforms]:
+        """Yield each combination of the levels of columns that are not own."""
+        constant, slopes, choices = self.bias, [], []
+        for k, law in enumerate(laws):
+            if k in own:
+                continue
+            if isinstance(law, Levels):
+                choices.append(self.at(k, frames.as_column(law.levels)))
+                continue
+            low, high = law.ends()
+            constant = constant + self.at(k, np.array([low / 2 + high / 2]))[0]
+            if low < high and (slope := self.slope(k)).any():
+                slopes.append(slope * (high / 2 - low / 2))
+        count = int(np.prod([len(choice) for choice in choices]))
+        sides = np.array(slopes).T if slopes else np.zeros((len(self.bias), 0))
+        for chosen in product(*choices):
+            yield Uniforms(1.0 / count, sum(chosen, constant), sides)
+
+
+@dataclass(eq=False)
+class Laws:
+    """A mixture of products of uniform laws, and what was found of its mean."""
+
+    own: Own  # the attributions that are pinned
+    components: list  # (π_c, one law a column)
+    mean: np.ndarray | None = None  # (k,)
+    certificate: dict | None = None
+
+    def merge(self, other: Laws) -> Laws:
+        """Join the laws of two batches."""
+        joined = [
+            (share, [one.merge(another) for one, another in zip(laws, more, strict=True)])
+            for (share, laws), (_, more) in zip(self.components, other.components, strict=True)
+        ]
+        return Laws(self.own, joined)
+
+
+def uniform_laws(network: ReluNetwork, term: Any, own: Own) -> Laws:
+    """Return the laws of a term, or refuse those that are not uniform on this network."""
+    components, pinned = term.factors()
+    for _, laws in components:
+        for k, law in enumerate(laws):
+            if isinstance(law, Levels):
+                continue
+            if not isinstance(law, Interval):
+                raise ValueError(f"column {network.names[k]!r} of {term!r} is not uniform")
+            if k not in network.lines and law.low != law.high:
+                raise ValueError(
+                    f"column {law.name!r} is not known to enter the network by an affine function, "
+                    "so that nothing about its range is known exactly"
+                )
+    return Laws(own if pinned else (), components)

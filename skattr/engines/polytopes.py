@@ -1,0 +1,153 @@
+"""Uniform measures on ReLU networks of few features, cell by cell (MATH.md, section 4).
+
+    ∫ f dμ = Σ_P a_P · n_P + b_P μ(P),   n_P = ∫_P y dμ, over the cells P where f is affine
+
+Exact. The box is cut by the units of all layers but the last, depth first, so that memory stays
+small; the last layer is integrated over the simplices of each cell. A pinned value is a slice of
+one dimension less. The cells of one value are bounded by `max_evals`; how many there are is known
+only when they are made, and no partial sum is ever returned. Their volumes have to add up to that
+of the box: how far they do not is the certificate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from skattr import frames
+from skattr.engines.base import Engine, Jobs, Own, TooCostly, certify, join_certificates
+from skattr.engines.first_layer import FirstLayer, Laws, Uniforms, uniform_laws
+from skattr.kernels import polytopes, simplices
+from skattr.measures.base import Measure
+from skattr.parallel import in_order
+from skattr.pieces import Pieces, ReluNetwork
+
+
+class Polytopes(Engine):
+    """Integrals over all cells of a box on which the network is affine, but for the last layer."""
+
+    name = "polytopes"
+    needs = (ReluNetwork, "factors")
+    smooth = True
+
+    def refuses(self, pieces: Pieces, term: Measure) -> str | None:
+        """Return the reason why this engine cannot serve, or None."""
+        reason = super().refuses(pieces, term)
+        if reason is None and not term.flat:
+            return f"it needs uniform laws, those of {term!r} are not"
+        return reason
+
+    def cost(self, pieces: ReluNetwork, term: Measure) -> str:
+        """Say what it costs."""
+        once = "fit: all cells of the domain"
+        return once if term.depends == "nothing" else f"{once}; explain: all cells of a slice"
+
+    def certificate(self, state: Laws) -> str:
+        """Say how many cells there are, and whether their volumes add up."""
+        assert state.certificate is not None
+        cells, error = state.certificate["cells"], state.certificate["volume_error"]
+        return f"{cells} cells in the domain, whose volumes add up to within {error:.1e} of it"
+
+    def prepare(self, pieces: ReluNetwork, term: Any, own: Own, jobs: Jobs) -> Laws:
+        """Integrate over the whole domain."""
+        return self.finish(pieces, uniform_laws(pieces, term, own), jobs)
+
+    def merge(self, a: Laws, b: Laws) -> Laws:
+        """Join the laws."""
+        return a.merge(b)
+
+    def finish(self, pieces: ReluNetwork, state: Laws, jobs: Jobs) -> Laws:
+        """Integrate over the whole domain, where batches made it wider."""
+        if state.mean is not None:
+            return state
+        cells = Cells(pieces, jobs.max_evals)
+        mean, certificate = cells.integral(_boxes(cells.first, state, ()))
+        return replace(state, mean=mean, certificate=certificate)
+
+    def mean(self, pieces: ReluNetwork, state: Laws) -> np.ndarray:
+        """Return the integral of f where nothing is pinned."""
+        assert state.mean is not None
+        return state.mean
+
+    def integrate(
+        self, pieces: Any, state: Any, X: Any, codes: Any, own: Own, chosen: list[int], jobs: Jobs
+    ) -> np.ndarray:
+        """Return the integrals over the slices at the own values."""
+        result = np.empty((len(X), len(chosen), pieces.n_outputs))
+        cells = Cells(pieces, jobs.max_evals)
+        for place, a in enumerate(chosen):
+            first, kind = frames.distinct_rows(X, own[a])
+            boxes = _boxes(cells.first, state, own[a])
+            added = cells.first.at_rows(frames.take_rows(X, first), own[a])
+
+            def value(z: np.ndarray, boxes: list = boxes) -> tuple[np.ndarray, dict]:
+                return cells.integral([box._replace(constant=box.constant + z) for box in boxes])
+
+            found = list(in_order(value, added, jobs.n_jobs))
+            for _, certificate in found:
+                certify(jobs, certificate)
+            result[:, place] = np.array([values for values, _ in found])[kind]
+        return result
+
+
+def _boxes(first: FirstLayer, state: Laws, columns: tuple[int, ...]) -> list[Uniforms]:
+    """Return the boxes of all components, without the own columns."""
+    return [
+        box._replace(share=share * box.share)
+        for share, laws in state.components
+        for box in first.uniforms(laws, columns)
+    ]
+
+
+class Cells:
+    """The cells of a network, made again for each box."""
+
+    def __init__(self, network: ReluNetwork, most: float) -> None:
+        self.network = network
+        self.most = most
+        self.first = FirstLayer(network)
+        self.layers = polytopes.join_layers(network.layers) if network.layers else None
+
+    def integral(self, boxes: list[Uniforms]) -> tuple[np.ndarray, dict]:
+        """Return Σ shares · mean of f over boxes, (k,), and the certificate."""
+        total = np.zeros(len(self.network.bias))
+        certificate = {"cells": 0, "volume_error": 0.0}
+        for box in boxes:
+            mean, n_cells, volume = self._mean(box, self.most - certificate["cells"])
+            total += box.share * mean
+            join_certificates(certificate, {"cells": n_cells, "volume_error": abs(volume - 1.0)})
+        return total, certificate
+
+    def _mean(self, box: Uniforms, most: float) -> tuple[np.ndarray, int, float]:
+        """Return the mean of f over a box, how many cells it has, and their volume, of 1."""
+        network = self.network
+        if not np.isfinite(box.constant).all():
+            return np.full(len(network.bias), np.nan), 1, 1.0
+        if self.layers is None:  # z is f, and affine
+            return box.constant, 1, 1.0
+        slope = network.layers[-1].slope
+        if box.slopes.shape[1] == 0:
+            z = box.constant
+            for before, layer in zip(network.layers[:-1], network.layers[1:], strict=True):
+                z = layer.weight @ np.where(z >= 0, z, before.slope * z) + layer.bias
+            return network.weight @ np.where(z >= 0, z, slope * z) + network.bias, 1, 1.0
+        stack = polytopes.new_stack(self.layers, np.column_stack([box.slopes, box.constant]))
+        means, sums = np.zeros(len(slope)), np.zeros(2)
+        last = len(network.layers) - 1
+        while True:
+            found = simplices.add_cells(self.layers, stack, last, most, means, sums)
+            if found == polytopes.END:
+                return network.weight @ means + network.bias, int(sums[1]), float(sums[0])
+            if found == simplices.OVER:
+                raise TooCostly(Polytopes.name, self._too_many(box.slopes.shape[1]))
+            stack = polytopes.grown(stack)
+
+    def _too_many(self, dim: int) -> str:
+        return (
+            f"{self.network.describe()} has more than max_evals={self.most:g} cells on a box of "
+            f"{dim} dimensions; raise max_evals, make the domain smaller, or take "
+            "PartialDependence(), which is exact in any number of dimensions, or "
+            "engine='quasi_monte_carlo'"
+        )
