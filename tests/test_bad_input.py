@@ -702,7 +702,6 @@ def test_a_baseline_that_predict_refuses(value):
     "statement",
     [
         "from skattr.measures import Shapley",
-        "from skattr.plot import regions",
         "from skattr import distributed",
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ from scipy.linalg import block_diag
 from skattr import frames
 from skattr.pieces.columnwise import Columnwise, Front
 from skattr.pieces.outputs import Output
+from skattr.pieces.regions import Region, regions_of
 from skattr.pieces.routes import refusals
 
 FAR = 2.0**60  # a number beside which the centre of a scaler is nothing
@@ -155,6 +157,18 @@ class ReluNetwork(Columnwise):
             b = slope * (b @ layer.weight.T + layer.bias)
             Z = slope * z
         return self.weight @ A, b @ self.weight.T + self.bias
+
+    def regions(self, domain: Any) -> Iterator[Region]:
+        """Yield (a, b, vertices, volume) of each region of a box where f(x) = a · x + b.
+
+        Their number grows fast with the columns: it is for few of them.
+
+        Parameters
+        ----------
+        domain : array (d, 2) or dict
+            The box: low and high of each raw column, or {column: (low, high)} of all.
+        """
+        return regions_of(self, domain)
 
     def reading(self, rows: Any) -> tuple[Any, Any]:
         """Return the network at some rows, and the rounding of numbers of that size."""

@@ -9,12 +9,7 @@ from skattr.plot.contributions import waterfall
 from skattr.plot.curves import curve
 from skattr.plot.heat import heatmap
 from skattr.plot.importance import bar
+from skattr.plot.polygons import regions
 from skattr.plot.swarm import beeswarm
 
-__all__ = ["bar", "beeswarm", "compare", "curve", "heatmap", "waterfall"]
-
-
-def __getattr__(name: str) -> object:
-    if name == "regions":  # an ImportError, because `from … import` would swallow another's words
-        raise ImportError("skattr.plot.regions is not built yet")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__all__ = ["bar", "beeswarm", "compare", "curve", "heatmap", "regions", "waterfall"]

@@ -1,0 +1,100 @@
+"""The regions of a ReLU network in a box: where it is affine, one after the other.
+
+Cut by all layers, depth first: there is never a list of all regions (MATH.md, section 4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from skattr.kernels import polytopes, simplices
+
+if TYPE_CHECKING:
+    from skattr.pieces.relu import ReluNetwork
+
+
+class Region(NamedTuple):
+    """A polytope on which f(x) = a · x + b, x the raw columns."""
+
+    a: np.ndarray  # (k, d)
+    b: np.ndarray  # (k,)
+    vertices: np.ndarray  # (n_vertices, d), in no order
+    volume: float  # in the dimensions in which the box has a width
+
+
+def regions_of(network: ReluNetwork, domain: Any) -> Iterator[Region]:
+    """Yield the regions of positive volume; `domain` is (d, 2), or {column: (low, high)} of all."""
+    if not network.is_plain:
+        rest = [name for k, name in enumerate(network.names) if k not in network.lines]
+        raise ValueError(
+            f"regions are polytopes of numbers, and column {rest[0]!r} does not enter the network "
+            "by an affine function"
+        )
+    low, high = _sides(domain, network.names)
+    return _regions(network, low, high)
+
+
+def _sides(domain: Any, names: list) -> tuple[np.ndarray, np.ndarray]:
+    if isinstance(domain, dict):
+        wrong = [name for name in [*names, *domain] if (name in names) != (name in domain)]
+        if wrong:
+            raise ValueError(f"domain has to name all columns and no other; see {wrong[0]!r}")
+        domain = [domain[name] for name in names]
+    sides = np.asarray(domain, np.float64)
+    if sides.shape != (len(names), 2) or not np.isfinite(sides).all():
+        raise ValueError(f"domain is finite numbers (low, high) of {len(names)} columns")
+    if (sides[:, 0] > sides[:, 1]).any():
+        raise ValueError("domain: low is above high")
+    return sides[:, 0], sides[:, 1]
+
+
+def _regions(network: ReluNetwork, low: np.ndarray, high: np.ndarray) -> Iterator[Region]:
+    center, half = low / 2 + high / 2, high / 2 - low / 2
+    wide = np.flatnonzero(half)
+    size = float(np.prod(2 * half[wide]))
+    for slopes, corners, share in _cells(network, center - network.origin, half, wide):
+        vertices = np.tile(center, (len(corners), 1))
+        vertices[:, wide] += half[wide] * corners
+        vertices = np.unique(np.clip(vertices, low, high), axis=0)
+        a, b = slopes[:, :-1], slopes[:, -1] - slopes[:, :-1] @ network.origin
+        yield Region(a, b, vertices, share * size)
+
+
+def _cells(
+    network: ReluNetwork, center: np.ndarray, half: np.ndarray, wide: np.ndarray
+) -> Iterator[tuple[np.ndarray, np.ndarray, float]]:
+    """Yield the affine map of inputs, (k, d + 1), the corners on the cube, and the volume, of 1."""
+    layers = network.layers
+    whole = np.column_stack([network.weight, network.bias])
+    dim = len(wide)
+    corners = np.array(np.meshgrid(*[[-1.0, 1.0]] * dim)).reshape(dim, -1).T
+    if not layers:
+        yield whole, corners, 1.0
+        return
+    if dim == 0:
+        A, b = network.local(center[None])
+        yield np.column_stack([A[0], b[0]]), corners, 1.0
+        return
+    joined = polytopes.join_layers(layers)
+    first = layers[0]
+    map_ = np.column_stack([first.weight[:, wide] * half[wide], first.weight @ center + first.bias])
+    stack = polytopes.new_stack(joined, map_)
+    while True:
+        found = polytopes.next_cell(joined, stack, len(layers))
+        if found == polytopes.END:
+            return
+        if found == polytopes.FULL:
+            stack = polytopes.grown(stack)
+            continue
+        start, n = stack.cells[stack.top[0], :2]
+        corners, facets = stack.point[start : start + n], stack.facet[start : start + n]
+        moment = np.zeros(dim + 1)
+        simplices.add_simplices(corners, facets, np.zeros((0, n)), np.zeros(0), moment)
+        if moment[dim] > 0:
+            mean = center.copy()
+            mean[wide] += half[wide] * (moment[:dim] / moment[dim])
+            A, b = network.local(mean[None])  # the centroid is in no other region
+            yield np.column_stack([A[0], b[0]]), corners, float(moment[dim])

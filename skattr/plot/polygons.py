@@ -1,0 +1,117 @@
+"""The regions of a ReLU network of two columns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from skattr.pieces import ReluNetwork
+from skattr.plot import drawing
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def regions(
+    network: Any, domain: Any, *, output: Any = None, max_regions: int = 20_000,
+    ax: Axes | None = None,
+) -> Axes:  # fmt: skip
+    """Draw the polygons on which a network of two columns is affine, coloured by its output.
+
+    Colours change linearly inside a polygon, as the output does: nothing is evaluated on a grid.
+
+    Parameters
+    ----------
+    network : ReluNetwork or MeasureExplainer
+        The network, or the fitted explainer of one.
+    domain : array (2, 2) or dict
+        The box: low and high of each raw column, or {column: (low, high)}.
+    output : str or int, optional
+        The output, by name or position; needed if there are several.
+    max_regions : int, default 20_000
+        More are not drawn, but refused.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.neural_network import MLPRegressor
+    >>> import skattr
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> net = MLPRegressor(hidden_layer_sizes=4, solver="lbfgs", max_iter=20, random_state=0)
+    >>> explainer = skattr.MeasureExplainer(net).fit(X[["bmi", "bp"]], y)
+    >>> ax = skattr.plot.regions(explainer, {"bmi": (-0.1, 0.1), "bp": (-0.1, 0.1)})
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('bmi', 'bp')
+    """
+    network = getattr(network, "pieces_", network)
+    if not isinstance(network, ReluNetwork):
+        what = network.describe() if hasattr(network, "describe") else type(network).__name__
+        raise TypeError(f"regions are those of a ReLU network, not of {what}")
+    if len(network.names) != 2:
+        raise ValueError(f"regions are drawn for two columns, the network has {network.names}")
+    o = _place(network.output.names, output)
+    drawing.check_count("max_regions", max_regions)
+    polygons, values = _polygons(network, domain, o, max_regions)
+    ax = drawing.new_axes(ax, 6.0, 4.8)
+    _draw(ax, polygons, values, drawing.shorten(network.output.names[o]))
+    ax.set_xlabel(drawing.shorten(network.names[0]), **drawing.LITERAL)
+    ax.set_ylabel(drawing.shorten(network.names[1]), **drawing.LITERAL)
+    return ax
+
+
+def _place(names: tuple[str, ...], output: Any) -> int:
+    if output is None and len(names) > 1:
+        raise ValueError(drawing.which_output(tuple(names)))
+    if output is None:
+        return 0
+    if str(output) in names:
+        return list(names).index(str(output))
+    if isinstance(output, int | np.integer) and -len(names) <= output < len(names):
+        return range(len(names))[output]
+    raise ValueError(f"there is no output {output!r}; the outputs are {str(tuple(names))[1:-1]}")
+
+
+def _polygons(network: ReluNetwork, domain: Any, o: int, most: int) -> tuple[list, list]:
+    """Return the corners of each region in order, and the output there."""
+    polygons: list[np.ndarray] = []
+    values: list[np.ndarray] = []
+    for a, b, corners, _ in network.regions(domain):
+        if len(corners) < 3:
+            raise ValueError("regions are drawn on a domain of two sides that have a width")
+        if len(polygons) == most:
+            raise ValueError(f"there are more than max_regions={most} regions; take a smaller box")
+        away = (corners - corners.mean(axis=0)) / np.ptp(corners, axis=0)
+        order = np.argsort(np.arctan2(away[:, 1], away[:, 0]))
+        polygons.append(corners[order])
+        values.append(polygons[-1] @ a[o] + b[o])
+    return polygons, values
+
+
+def _draw(ax: Axes, polygons: list, values: list, label: str) -> None:
+    from matplotlib.collections import PolyCollection
+
+    sizes = np.array([len(polygon) for polygon in polygons])
+    starts = np.cumsum(sizes) - sizes
+    fans = [
+        np.column_stack(
+            [np.full(n - 2, start), start + np.arange(1, n - 1), start + np.arange(2, n)]
+        )
+        for start, n in zip(starts, sizes, strict=True)
+    ]
+    x, y = np.concatenate(polygons).T
+    mesh = ax.tripcolor(x, y, np.concatenate(values), triangles=np.concatenate(fans),
+                        shading="gouraud", cmap="cividis", rasterized=True)  # fmt: skip
+    edges = PolyCollection(polygons, facecolors="none", edgecolors="white", linewidths=0.5)
+    ax.add_collection(edges)
+    ax.set_xlim(x.min(), x.max())
+    ax.set_ylim(y.min(), y.max())
+    bar = ax.figure.colorbar(mesh, ax=ax, aspect=30, pad=0.02)
+    bar.set_label(f"{label}, {drawing.count(len(polygons))} regions", **drawing.LITERAL)
+    bar.outline.set_visible(False)
