@@ -66,13 +66,13 @@ def regions(
     return ax
 
 
-def _place(names: tuple[str, ...], output: Any) -> int:
+def _place(names: list[str], output: Any) -> int:
     if output is None and len(names) > 1:
         raise ValueError(drawing.which_output(tuple(names)))
     if output is None:
         return 0
     if str(output) in names:
-        return list(names).index(str(output))
+        return names.index(str(output))
     if isinstance(output, int | np.integer) and -len(names) <= output < len(names):
         return range(len(names))[output]
     raise ValueError(f"there is no output {output!r}; the outputs are {str(tuple(names))[1:-1]}")
