@@ -6,6 +6,7 @@ Cut by all layers, depth first: there is never a list of all regions (MATH.md, s
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -67,15 +68,10 @@ def _cells(
     network: ReluNetwork, center: np.ndarray, half: np.ndarray, wide: np.ndarray
 ) -> Iterator[tuple[np.ndarray, np.ndarray, float]]:
     """Yield the affine map of inputs, (k, d + 1), the corners on the cube, and the volume, of 1."""
-    layers = network.layers
-    whole = np.column_stack([network.weight, network.bias])
-    dim = len(wide)
-    corners = np.array(np.meshgrid(*[[-1.0, 1.0]] * dim)).reshape(dim, -1).T
-    if not layers:
-        yield whole, corners, 1.0
-        return
-    if dim == 0:
+    layers, dim = network.layers, len(wide)
+    if not layers or dim == 0:
         A, b = network.local(center[None])
+        corners = np.array(list(product((-1.0, 1.0), repeat=dim))).reshape(-1, dim)
         yield np.column_stack([A[0], b[0]]), corners, 1.0
         return
     joined = polytopes.join_layers(layers)
