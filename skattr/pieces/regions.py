@@ -71,7 +71,7 @@ def _cells(
     layers, dim = network.layers, len(wide)
     if not layers or dim == 0:
         A, b = network.local(center[None])
-        corners = np.array(list(product((-1.0, 1.0), repeat=dim))).reshape(-1, dim)
+        corners = np.array(list(product((-1.0, 1.0), repeat=dim))).reshape(2**dim, dim)
         yield np.column_stack([A[0], b[0]]), corners, 1.0
         return
     joined = polytopes.join_layers(layers)
