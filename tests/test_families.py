@@ -1,6 +1,7 @@
 """Learned families against slow, independent definitions."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -12,12 +13,14 @@ from sklearn.linear_model import LinearRegression
 
 from skattr.measures import mixture
 from skattr.measures.copula import learn_copula
+from skattr.measures.full_mixture import Fit as FullFit
+from skattr.measures.full_mixture import full_step, learn_full_mixture
 from skattr.measures.gaussian import learn_gaussian
 from skattr.measures.laws import Normal
 from skattr.measures.mixture import Fit, em_step, learn_mixture
 from skattr.pieces import as_pieces, choose_output
 
-LEARN = [learn_gaussian, learn_copula, learn_mixture]
+LEARN = [learn_gaussian, learn_copula, learn_mixture, learn_full_mixture]
 SEEDS = range(8)
 OWNS = [[2], [0, 3], [3, 1], [0, 1, 2, 3], []]
 
@@ -468,3 +471,93 @@ def test_normal_laws_need_ranges():
     for partition in (None, (np.array([0.0, 1.0, np.inf]), np.array([1, 2]))):
         with pytest.raises(ValueError, match=r"column 'a'.*normal law on it is not known exactly"):
             Normal(0.0, 1.0, "a").masses(NoRanges(partition), 0)
+
+
+# ------------------------------------------------------------------------------ full covariances
+
+
+def test_a_full_em_step_is_that_of_scikit_learn():
+    from sklearn.mixture import GaussianMixture
+
+    X, w = table(1, n=300)
+    shares = w / w.sum()
+    scores = (X - shares @ X) / np.sqrt(shares @ (X - shares @ X) ** 2)
+    rng = np.random.default_rng(0)
+    covariances = np.stack([np.cov(rng.normal(size=(4, 20))) for _ in range(3)])
+    fit = FullFit(np.array([0.2, 0.5, 0.3]), rng.normal(size=(3, 4)), covariances)
+    found = full_step(scores, np.full(300, 1 / 300), fit)
+    peer = GaussianMixture(
+        3, max_iter=1, tol=1e9, reg_covar=0.0, weights_init=fit.weights, means_init=fit.means,
+        precisions_init=np.linalg.inv(covariances),
+    )  # fmt: skip
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        peer.fit(scores)
+    assert_allclose(found.weights, peer.weights_, rtol=1e-9)
+    assert_allclose(found.means, peer.means_, rtol=1e-8)
+    assert_allclose(found.covariances, peer.covariances_, rtol=1e-8, atol=1e-10)
+
+
+def test_equal_rows_count_as_weights_in_full_mixtures():
+    X = groups(0, n=200)
+    counts = np.random.default_rng(0).integers(1, 4, len(X))
+    one = learn_full_mixture(X, counts, 3)
+    two = learn_full_mixture(np.repeat(X, counts, axis=0), np.ones(counts.sum()), 3)
+    assert_allclose(one.marginals.weights, two.marginals.weights, rtol=1e-3)
+    for a, b in zip(one.components, two.components, strict=True):
+        assert_allclose(a.correlation, b.correlation, atol=1e-2)
+
+
+def test_full_mixtures_find_clusters_that_lean():
+    rng = np.random.default_rng(0)
+    lean = np.linalg.cholesky([[1.0, 0.9, 0.0], [0.9, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    X = np.vstack([rng.normal(size=(500, 3)) @ lean.T,
+                   10 + rng.normal(size=(300, 3)) @ (lean * [[1], [-1], [1]]).T])  # fmt: skip
+    law = learn_full_mixture(X, np.ones(len(X)))
+    assert_allclose(law.marginals.weights, [5 / 8, 3 / 8], atol=1e-3)
+    assert_allclose([c.correlation[0, 1] for c in law.components], [0.9, -0.9], atol=0.03)
+    assert learn_mixture(X, np.ones(len(X))).weights.size > 2  # it takes more without slopes
+
+
+@pytest.mark.parametrize("own", [[1], [0, 2], [2, 0, 1]])
+def test_full_shares_and_centers_are_those_of_densities(own):
+    X = groups(0, apart=2.0) @ np.array([[1.0, 0.4, 0.0], [0.0, 1.0, -0.6], [0.3, 0.0, 1.0]])
+    law = learn_full_mixture(X, np.ones(len(X)), 3)
+    t = X[:6, own]
+    others = others_of(3, own)
+    pi, laws = law.marginals.weights, law.components
+    covariances = [np.outer(c.scale, c.scale) * c.correlation for c in laws]
+    wanted = np.array([
+        p * stats.multivariate_normal(c.mean[own], S[np.ix_(own, own)]).pdf(t)
+        for p, c, S in zip(pi, laws, covariances, strict=True)
+    ]).T  # fmt: skip
+    wanted /= wanted.sum(axis=1, keepdims=True)
+    assert_allclose(law.shares(t, own), wanted, rtol=1e-8)
+    center = np.zeros((6, len(others)))
+    for c, S, share in zip(laws, covariances, wanted.T, strict=True):
+        B = S[np.ix_(others, own)] @ np.linalg.inv(S[np.ix_(own, own)])
+        center += share[:, None] * (c.mean[others] + (t - c.mean[own]) @ B.T)
+    assert_allclose(law.center(t, own)[:, others], center, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("learn", [learn_gaussian, learn_mixture, learn_full_mixture])
+@pytest.mark.parametrize("own", OWNS[:-1])
+def test_sums_of_columns(learn, own):
+    """`linear` says of weights · Y what the components' conditional laws say."""
+    X, w = table(5)
+    X[:, 1] = 3.0 if 1 not in own else X[:, 1]
+    law = learn(X, w)
+    weights = np.random.default_rng(0).normal(size=(5, 4))
+    centers, slopes, scales = law.linear(weights, own)
+    t = X[:7, own]
+    shares = law.shares(t, own)
+    means = np.einsum("md,cd->cm", weights, centers)[:, None] + np.einsum(
+        "cmq,cnq->cnm", slopes, t - centers[:, None, own]
+    )
+    wanted = law.center(t, own) @ weights.T
+    assert_allclose(np.einsum("nc,cnm->nm", shares, means), wanted, rtol=1e-9, atol=1e-9)
+    second = np.einsum("nc,cnm->nm", shares, means**2 + scales[:, None] ** 2)
+    u = sobol(law.n_uniforms, 2**13)
+    for i in range(2):
+        sums = law.points(u, t[i], own) @ weights.T
+        assert_allclose((sums**2).mean(axis=0), second[i], rtol=0.02, atol=1e-9)

@@ -75,8 +75,9 @@ def certify(jobs: Jobs, found: dict) -> None:
 def join_certificates(whole: dict, found: dict) -> None:
     """Add what is known of more values."""
     for name, number in found.items():
-        before = whole.get(name, 0)
-        whole[name] = before + number if isinstance(number, int) else max(before, number)
+        if name in whole:
+            number = whole[name] + number if isinstance(number, int) else max(whole[name], number)
+        whole[name] = number
 
 
 class Engine(BaseEstimator):

@@ -13,12 +13,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from skattr import frames
-from skattr.engines.base import Own
+from skattr.engines.base import Engine, Jobs, Own, TooCostly
 from skattr.measures.gaussian import by_row
 from skattr.measures.laws import Interval, Levels
 from skattr.pieces import ReluNetwork
@@ -67,6 +68,14 @@ class FirstLayer:
         places = np.concatenate([self.places(k) for k in columns])
         return by_row(Z[:, places], self.weight[:, places].T)
 
+    def rest(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return slopes (m,), weights (k, m) and biases (k,) behind a single layer."""
+        network = self.network
+        if network.layers:
+            return network.layers[0].slope, network.weight, network.bias
+        k = len(network.bias)  # the units are the outputs
+        return np.ones(k), np.eye(k), np.zeros(k)
+
     def uniforms(self, laws: list, own: tuple[int, ...]) -> Iterator[Uniforms]:
         """Yield each combination of the levels of columns that are not own."""
         constant, slopes, choices = self.bias, [], []
@@ -80,7 +89,7 @@ class FirstLayer:
             constant = constant + self.at(k, np.array([low / 2 + high / 2]))[0]
             if low < high and (slope := self.slope(k)).any():
                 slopes.append(slope * (high / 2 - low / 2))
-        count = int(np.prod([len(choice) for choice in choices]))
+        count = prod(len(choice) for choice in choices)
         sides = np.array(slopes).T if slopes else np.zeros((len(self.bias), 0))
         for chosen in product(*choices):
             yield Uniforms(1.0 / count, sum(chosen, constant), sides)
@@ -104,7 +113,13 @@ class Laws:
         return Laws(self.own, joined)
 
 
-def uniform_laws(network: ReluNetwork, term: Any, own: Own) -> Laws:
+def is_shallow(network: ReluNetwork) -> str | None:
+    """Return why a network is not one hidden layer, or None."""
+    n = len(network.layers)
+    return f"it needs at most one hidden layer, the network has {n}" if n > 1 else None
+
+
+def uniform_laws(network: ReluNetwork, term: Any, own: Own, engine: Engine, jobs: Jobs) -> Laws:
     """Return the laws of a term, or refuse those that are not uniform on this network."""
     components, pinned = term.factors()
     for _, laws in components:
@@ -118,4 +133,11 @@ def uniform_laws(network: ReluNetwork, term: Any, own: Own) -> Laws:
                     f"column {law.name!r} is not known to enter the network by an affine function, "
                     "so that nothing about its range is known exactly"
                 )
+        count = prod(len(law.levels) for law in laws if isinstance(law, Levels))
+        if count > jobs.max_evals:
+            raise TooCostly(
+                engine.name,
+                f"the levels of {term!r} have {count} combinations, more than "
+                f"max_evals={jobs.max_evals:g}",
+            )
     return Laws(own if pinned else (), components)

@@ -52,7 +52,7 @@ class Polytopes(Engine):
 
     def prepare(self, pieces: ReluNetwork, term: Any, own: Own, jobs: Jobs) -> Laws:
         """Integrate over the whole domain."""
-        return self.finish(pieces, uniform_laws(pieces, term, own), jobs)
+        return self.finish(pieces, uniform_laws(pieces, term, own, self, jobs), jobs)
 
     def merge(self, a: Laws, b: Laws) -> Laws:
         """Join the laws."""

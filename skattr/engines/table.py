@@ -13,6 +13,8 @@
 | products          | Products | rows, factors       | exact; groups                              |
 | binned_products   | Products | bins                | exact; groups row by row                   |
 | mixed_products    | Products | mixture             | exact, if all columns are affine; groups   |
+| one_layer_normal  | ReLU     | normals             | exact, if one hidden layer; groups         |
+| one_layer_uniform | ReLU     | factors             | exact, if uniform and one layer; groups    |
 | polytopes         | ReLU     | factors             | exact, if uniform and few columns; groups  |
 | addends           | Sum      | those of its parts  | exact; groups                              |
 | finite_sum        | any      | rows, bins          | exact, one model call for a distinct value |
@@ -43,6 +45,8 @@ from skattr.engines.finite_grid import FiniteGrid
 from skattr.engines.finite_sum import FiniteSum
 from skattr.engines.increments import Increments
 from skattr.engines.mixed_products import MixedProducts
+from skattr.engines.one_layer_normal import OneLayerNormal
+from skattr.engines.one_layer_uniform import OneLayerUniform
 from skattr.engines.one_violation import OneViolation
 from skattr.engines.polytopes import Polytopes
 from skattr.engines.products import ProductTerms
@@ -63,6 +67,8 @@ ENGINES = (
     ProductTerms(),
     BinnedProducts(),
     MixedProducts(),
+    OneLayerNormal(),
+    OneLayerUniform(),
     Polytopes(),
     Addends(),
     FiniteSum(),

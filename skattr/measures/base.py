@@ -9,8 +9,8 @@ sees f. It says
   is known without integrating);
 - `reference()`: the probability law that `Explanation.centered` subtracts;
 - `views`: under which of these names engines can ask for it, each for all attributions at once:
-  `rows()`, `bins()`, `factors()`, `mixture()`, `atoms(X, own)`; or for one attribution, as
-  probabilities: `centers(X, columns)` → X with the other columns at their means given the own
+  `rows()`, `bins()`, `factors()`, `mixture()`, `normals()`, `atoms(X, own)`; or for one
+  attribution, as probabilities: `centers(X, columns)` → X with the others at their means given own
   values, and `transport(u, x, columns)` → points, one for each row of u in [0, 1)^n_uniforms, and
   their weights (None: equal ones of mass 1), x one row;
 - `flat`: whether the laws of `factors()` are uniform, on intervals or on levels;
@@ -60,6 +60,16 @@ class MixtureView(NamedTuple):
     mixture: Mixture
     names: list
     components: list[list]  # one law a column
+
+
+class NormalsView(NamedTuple):
+    """μ_{j,x} = Σ_c π_c(x_j) N_c(x_j): normal laws that depend on the own value.
+
+    `shares(t, own)` are π_c(t), `linear(weights, own)` what the laws say of sums of columns.
+    """
+
+    family: Any
+    names: list
 
 
 class AtomsView(NamedTuple):

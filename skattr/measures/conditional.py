@@ -9,21 +9,19 @@ import numpy as np
 
 from skattr import frames
 from skattr.measures.background import Background
-from skattr.measures.base import BinsView, Measure, MixtureView
+from skattr.measures.base import BinsView, Measure, MixtureView, NormalsView
 from skattr.measures.bins import as_numbers
 from skattr.measures.copula import learn_copula
 from skattr.measures.empirical import Expectation
+from skattr.measures.full_mixture import learn_full_mixture
 from skattr.measures.gaussian import learn_gaussian
 from skattr.measures.laws import Normal
 from skattr.measures.mixture import learn_mixture
 from skattr.measures.row_weights import learn_rows
 
 BY_ROWS = ("kernel", "local_linear", "knn")
-FAMILIES: dict[str, Any] = {
-    "gaussian": learn_gaussian,
-    "copula": learn_copula,
-    "gmm": learn_mixture,
-}
+FAMILIES: dict[str, Any] = {"gaussian": learn_gaussian, "copula": learn_copula}
+MIXTURES: dict[str, Any] = {"diagonal": learn_mixture, "full": learn_full_mixture}
 ENOUGH = 5  # rows from which something can be learned
 
 
@@ -50,13 +48,14 @@ class Conditional(Measure):
         - "gaussian": right if all columns are numbers, and jointly Gaussian; best with few rows.
         - "copula": right for numbers of any shape that are Gaussian after a change of each column
           on its own, such as logarithms.
-        - "gmm": a mixture of Gaussians with diagonal covariances, chosen by BIC. Right for numbers
-          that fall into clusters; it is exact on trees and RBF kernels, whatever the number of
-          rows.
+        - "gmm": a mixture of Gaussians with diagonal covariances, or full ones, chosen by BIC.
+          Right for numbers that fall into clusters; with diagonal covariances it is exact on trees
+          and RBF kernels, whatever the number of rows.
 
         The first three are exact on every model. The others take numbers without missing values
-        only. They are exact on models that are affine in each column, "gmm" on trees and on RBF
-        kernel machines too; elsewhere their values have a standard error.
+        only. They are exact on models that are affine in each column; "gaussian" and "gmm" on
+        networks with one hidden layer of ReLUs, diagonal "gmm" on trees and on RBF kernel machines
+        too; elsewhere their values have a standard error.
     bandwidth : float, optional
         Of "kernel" and "local_linear": half the width of the window, in standard deviations of a
         column that is made normal by its ranks; `inf` is partial dependence. Learned for each
@@ -66,6 +65,9 @@ class Conditional(Measure):
         `n_bins` if so few are wanted.
     n_components : int, optional
         Of "gmm". Learned by default.
+    covariance : {"diagonal", "full"}, default="diagonal"
+        Of "gmm": whether columns are independent inside a component. Full covariances describe
+        clusters of any shape with fewer components, and take many more rows than columns.
     n_bins : int, default=200
         Of "kernel", "local_linear" and "knn": number of bins of ranks on which weights are
         constant. Levels beyond that number, the rarest, share one.
@@ -104,12 +106,14 @@ class Conditional(Measure):
         bandwidth: float | None = None,
         n_neighbors: int | None = None,
         n_components: int | None = None,
+        covariance: str = "diagonal",
         n_bins: int = 200,
     ) -> None:
         self.estimator = estimator
         self.bandwidth = bandwidth
         self.n_neighbors = n_neighbors
         self.n_components = n_components
+        self.covariance = covariance
         self.n_bins = n_bins
 
     @property
@@ -118,8 +122,10 @@ class Conditional(Measure):
         self._check_parameters()  # engines ask for views first
         if self.estimator in BY_ROWS:
             return ("bins",)
-        mixture = ("mixture",) if self.estimator == "gmm" else ()
-        return (*mixture, "centers", "transport")
+        product = self.estimator == "gmm" and self.covariance == "diagonal"
+        mixture = ("mixture",) if product else ()
+        normals = ("normals",) if self.estimator in ("gaussian", "gmm") else ()
+        return (*mixture, *normals, "centers", "transport")
 
     def fit(self, X: Any, sample_weight: Any = None, domain: dict | None = None,
             own: tuple[tuple[int, ...], ...] | None = None) -> Self:  # fmt: skip
@@ -140,7 +146,7 @@ class Conditional(Measure):
         return self
 
     def _check_parameters(self) -> None:
-        known = (*BY_ROWS, *FAMILIES)
+        known = (*BY_ROWS, *FAMILIES, "gmm")
         if not isinstance(self.estimator, str) or self.estimator not in known:
             raise ValueError(f"Conditional(estimator={self.estimator!r}): it is one of {known}")
         serves = {"bandwidth": ("kernel", "local_linear"), "n_neighbors": ("knn",),
@@ -150,6 +156,12 @@ class Conditional(Measure):
                 raise ValueError(
                     f"Conditional({self.estimator!r}) has no {name}: that belongs to {estimators}"
                 )
+        if not isinstance(self.covariance, str) or self.covariance not in MIXTURES:
+            raise ValueError(f"covariance is one of {tuple(MIXTURES)}, not {self.covariance!r}")
+        if self.covariance != "diagonal" and self.estimator != "gmm":
+            raise ValueError(
+                f"Conditional({self.estimator!r}) has no covariance: that belongs to ('gmm',)"
+            )
         width = self.bandwidth
         number = isinstance(width, Real) and not isinstance(width, bool)
         if width is not None and not (number and float(width) > 0):
@@ -187,8 +199,11 @@ class Conditional(Measure):
                     f"Conditional({self.estimator!r}) needs finite numbers, and column {name!r} "
                     "has missing or infinite ones; Conditional('kernel') takes them"
                 )
-        settings = (self.n_components,) if self.estimator == "gmm" else ()
-        self.family_ = FAMILIES[self.estimator](numbers, background.weights, *settings)
+        if self.estimator == "gmm":
+            learn = MIXTURES[self.covariance]
+            self.family_ = learn(numbers, background.weights, self.n_components)
+        else:
+            self.family_ = FAMILIES[self.estimator](numbers, background.weights)
         self.names_ = background.names
 
     def release(self) -> None:
@@ -209,6 +224,10 @@ class Conditional(Measure):
             for means, scales in zip(family.means, family.scales, strict=True)
         ]
         return MixtureView(family, names, laws)
+
+    def normals(self) -> NormalsView:
+        """Return the law, which knows sums of columns, and the names of the columns."""
+        return NormalsView(self.family_, self.names_)
 
     def _own_numbers(self, X: Any, columns: tuple[int, ...]) -> np.ndarray:
         """Return the own values of rows as numbers, (n, len(columns))."""

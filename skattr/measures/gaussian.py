@@ -68,6 +68,51 @@ class Gaussian:
             result[rows] = self.n_eff / (1 + (z**2).sum(axis=1))
         return result
 
+    def shares(self, t: np.ndarray, own: Sequence[int]) -> np.ndarray:
+        """Return 1 for each of own values t: a mixture of one component, (m, 1)."""
+        self.standardised(t, own)  # refuses what has no conditional law
+        return np.ones((len(t), 1))
+
+    def linear(
+        self, weights: np.ndarray, own: Sequence[int]
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return what the law says of sums of columns, weights (m, d), given the own values t.
+
+        In each of C components they have the means weights @ center + slopes @ (t - center_own):
+        centers (C, d), slopes (C, m, n_own), and standard deviations (C, m). Here C is 1.
+        """
+        others = rest(self.n_uniforms, own)
+        own = list(own)
+        root = self.regression(own, np.arange(len(own)))[1]
+        parts = self._parts()
+        basis = parts[own].T @ root  # orthonormal directions that the own values fix
+        moved = (weights[:, others] * self.scale[others]) @ parts[others]  # (m, d)
+        along = moved @ basis
+        scale = self.scale[own]
+        slopes = along @ root.T * np.where(scale > 0, 1 / np.where(scale > 0, scale, 1.0), 0.0)
+        left = moved - along @ basis.T
+        return self.mean[None], (weights[:, own] + slopes)[None], np.linalg.norm(left, axis=1)[None]
+
+    def _parts(self) -> np.ndarray:
+        """Return a factor of the correlations, (d, d), made once."""
+        found = self._factors.get("whole")
+        if found is None:
+            values, vectors = np.linalg.eigh(self.correlation)
+            found = vectors * np.sqrt(np.maximum(values, 0.0))
+            self._factors["whole"] = found
+        return found
+
+    def log_density(self, t: np.ndarray, own: Sequence[int]) -> np.ndarray:
+        """Return the logarithm of the density of present own values t, (m,), but for a constant.
+
+        Columns and directions that do not vary say nothing.
+        """
+        root = self.regression(own, np.arange(len(own)))[1]
+        z = by_row(self.standardised(t, own), root)
+        scale = self.scale[list(own)]
+        size = np.log((root**2).sum(axis=0)).sum() / 2 - np.log(scale[scale > 0]).sum()
+        return size - (z**2).sum(axis=1) / 2
+
     def standardised(self, t: np.ndarray, own: Sequence[int]) -> np.ndarray:
         """Return (t - mean) / scale, 0 in constant columns."""
         if np.isinf(t).any():

@@ -85,6 +85,17 @@ class Mixture:
         result[:, others] = self.means[np.ix_(c, others)] + self.scales[np.ix_(c, others)] * normal
         return result
 
+    def linear(
+        self, weights: np.ndarray, own: Sequence[int]
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return what the law says of sums of columns, as `Gaussian.linear`."""
+        others = rest(self.means.shape[1], own)
+        size = np.abs(self.scales).max(axis=0)[others]  # so that squares are in range
+        size[size == 0] = 1.0
+        squares = (weights[:, others] * size) ** 2 @ ((self.scales[:, others] / size) ** 2).T
+        slopes = np.tile(weights[:, own], (len(self.weights), 1, 1))
+        return self.means, slopes, np.sqrt(squares).T
+
     def support(self, t: np.ndarray, own: Sequence[int]) -> np.ndarray:
         """Return 1 / (π(t)ᵀ Q π(t)): rows r enter with the weights Σ_c π_c(t) ω_r r_rc / n_c."""
         shares = self.shares(t, own)

@@ -1,0 +1,158 @@
+"""Means of ReLUs of sums whose law is known (MATH.md, section 4, one hidden layer).
+
+Normal sums: E max(0, N(m, s²)) = m Φ(m/s) + s φ(m/s). Sums S = c + Σ_k a_k U_k of uniform numbers
+on (-1, 1): max(0, c) if |c| >= A = Σ|a_k|, else (c + E|S|) / 2, where |S| <= T = 2 A lets E|S| be
+that of a periodic function,
+
+    E|S| = T/2 - (4 T / π²) Σ_{n odd} cos(n π c / T) / n² · ∏_k sin(n π a_k / T) / (n π a_k / T).
+
+The series is exact; only its tail is left out, and that is bounded. One and two a_k, for which it
+converges slowly, have closed forms without cancellation.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+FAR = 9.0  # standard deviations beyond which the ReLU of a normal number is 0 or itself
+TOLERANCE = 1e-12  # of A: what a series may leave out
+CHUNK = 256  # terms by which a series grows
+
+
+@njit(cache=True, nogil=True)
+def normal_mean(m, s):
+    """Return E max(0, N(m, s²))."""
+    if not abs(m) < FAR * s:  # also where m is not finite
+        return m if not m < 0.0 else 0.0
+    z = m / s
+    return m * 0.5 * math.erfc(-z / math.sqrt(2.0)) + s * math.exp(-z * z / 2) / math.sqrt(
+        2 * math.pi
+    )
+
+
+@njit(cache=True, nogil=True)
+def add_normal(t, shares, constants, centers, slopes, scales, slope, weight, out):
+    """Add Σ_c shares[i, c] Σ_u weight[o, u] · (mean activation of unit u) to out[i, o].
+
+    In component c unit u is normal with the mean constants[c, u] + slopes[c, u] · (t_i -
+    centers[c]) and the standard deviation scales[c, u].
+    """
+    n_components, n_units = constants.shape
+    for i in range(t.shape[0]):
+        for c in range(n_components):
+            share = shares[i, c]
+            if share == 0.0:
+                continue
+            for u in range(n_units):
+                mean = constants[c, u]
+                for q in range(t.shape[1]):
+                    mean += slopes[c, u, q] * (t[i, q] - centers[c, q])
+                value = slope[u] * mean
+                if slope[u] != 1.0:
+                    value += (1.0 - slope[u]) * normal_mean(mean, scales[c, u])
+                value *= share
+                for o in range(out.shape[1]):
+                    out[i, o] += weight[o, u] * value
+
+
+@njit(cache=True, nogil=True)
+def uniform_means(constants, sides, out):
+    """Fill out[i] with E max(0, constants[i] + Σ_k sides[k] U_k); returns a bound on the error."""
+    a = np.sort(np.abs(sides[sides != 0.0]))[::-1].copy()
+    whole = a.sum()
+    size, error = _few(a, TOLERANCE * whole)
+    a = a[:size]
+    series = np.empty(0)
+    if size > 2:
+        series, tail = _series(a)
+        error += tail
+    for i in range(constants.shape[0]):
+        c = constants[i]
+        if not abs(c) < whole:  # also NaN
+            out[i] = c if not c < 0.0 else 0.0
+        elif size == 1:
+            out[i] = _one(c, a[0])
+        elif size == 2:
+            out[i] = _two(c, a[0], a[1])
+        elif abs(c) >= a.sum():
+            out[i] = max(c, 0.0)
+        else:
+            out[i] = (c + _mean_size(c, a.sum(), series)) / 2
+    return error
+
+
+@njit(cache=True, nogil=True)
+def _few(a, allowed):
+    """Return how many of the descending a_k count, and how much the others may change.
+
+    Without a_k the mean changes by at most a_k² / 6 times the largest density, 1 / (2 a_0).
+    """
+    size, change = a.shape[0], 0.0
+    while size > 1:
+        more = a[size - 1] * a[size - 1] / (12.0 * a[0])
+        if change + more > allowed:
+            break
+        change += more
+        size -= 1
+    return size, change
+
+
+@njit(cache=True, nogil=True)
+def _one(c, a):
+    """Return the mean of max(0, c + a U)."""
+    if abs(c) >= a:
+        return max(c, 0.0)
+    return (c + a) * (c + a) / (4.0 * a)
+
+
+@njit(cache=True, nogil=True)
+def _two(c, a, b):
+    """Return the mean of max(0, c + a U + b V), a >= b: of _one over an interval, by its pieces."""
+    ends = (-1.0, min(max((-a - c) / b, -1.0), 1.0), min(max((a - c) / b, -1.0), 1.0), 1.0)
+    total = 0.0
+    for k in range(3):
+        middle, half = (ends[k] + ends[k + 1]) / 2, (ends[k + 1] - ends[k]) / 2
+        for sign in (-1.0, 1.0):  # two nodes are exact on polynomials of degree 3
+            total += half * _one(c + b * (middle + sign * half / math.sqrt(3.0)), a)
+    return total / 2
+
+
+@njit(cache=True, nogil=True)
+def _series(a):
+    """Return the coefficients of cos(n π c / T), n = 1, 3, …, and a bound on what is left out."""
+    total = a.sum()
+    period = 2.0 * total
+    factor = 4.0 * period / (math.pi * math.pi)
+    found = np.empty(CHUNK)
+    size = 0
+    while True:
+        n = 2 * size + 1
+        term, bound, power = factor / (n * n), factor / 2, 0
+        for k in range(a.shape[0]):
+            x = n * math.pi * a[k] / period
+            term *= math.sin(x) / x
+            if x > 1.0:
+                bound /= x
+                power += 1
+        if size == found.shape[0]:
+            found = np.concatenate((found, np.empty(size)))
+        found[size] = term
+        size += 1
+        # Σ_{odd m > n} m^-(2 + power) <= n^-(1 + power) / (2 (1 + power)), x ~ m; half goes into E
+        tail = bound / (2.0 * n * (1 + power))
+        if tail <= TOLERANCE * total:
+            return found[:size], tail
+
+
+@njit(cache=True, nogil=True)
+def _mean_size(c, total, series):
+    """Return E|S|."""
+    angle = math.pi * c / (2.0 * total)
+    cosine, sine = math.cos(angle), math.sin(angle)
+    turn, across = math.cos(2 * angle), math.sin(2 * angle)
+    result = total  # T / 2
+    for term in series:
+        result -= term * cosine
+        cosine, sine = cosine * turn - sine * across, sine * turn + cosine * across
+    return result

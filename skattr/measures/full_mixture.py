@@ -1,0 +1,264 @@
+"""Mixtures of normal laws with full covariances, learned by weighted EM: O(n d² C) an iteration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.cluster import KMeans
+from threadpoolctl import threadpool_limits
+
+from skattr.measures.gaussian import Gaussian, by_row, moments, patterns
+from skattr.measures.mixture import (
+    COMPONENTS,
+    FEW,
+    N_INIT,
+    NONE,
+    ROUGH,
+    ROUNDS,
+    ROWS,
+    SETTLED,
+    START,
+    Mixture,
+)
+
+LEAST = 1e-6  # eigenvalues of a covariance of standardised columns are not smaller
+BLOCK = 4096  # rows of an EM step at a time
+
+
+@dataclass(eq=False)
+class FullMixture:
+    """Σ_c π_c N(m_c, Σ_c).
+
+    Given the own values t, each component is the normal law that it says of the others, and the
+    shares are π_c(t) ∝ π_c N(t; m_c,own, Σ_c,own).
+    """
+
+    components: list[Gaussian]
+    marginals: Mixture  # the shares, and the means and scales of single columns
+
+    @property
+    def n_uniforms(self) -> int:
+        """The number of uniform numbers that make a point: the first chooses the component."""
+        return self.marginals.n_uniforms
+
+    def shares(self, t: np.ndarray, own: Sequence[int]) -> np.ndarray:
+        """Return π_c(t), (m, C), for own values t, (m, n_own); NaN is not conditioned on."""
+        if len(own) == 1:
+            return self.marginals.shares(t, own)
+        result = np.empty((len(t), len(self.components)))
+        for rows, given in patterns(t):
+            known = [own[i] for i in given]
+            if len(known) == 1:
+                result[rows] = self.marginals.shares(t[np.ix_(rows, given)], known)
+                continue
+            logs = np.stack(
+                [law.log_density(t[np.ix_(rows, given)], known) for law in self.components], axis=1
+            )
+            logs += np.log(self.marginals.weights)
+            logs -= logs.max(axis=1, keepdims=True)
+            shares = np.exp(logs)
+            result[rows] = shares / shares.sum(axis=1, keepdims=True)
+        return result
+
+    def center(self, t: np.ndarray, own: Sequence[int]) -> np.ndarray:
+        """Return own values t, (m, n_own), and the conditional means of the rest, (m, d)."""
+        shares = self.shares(t, own)
+        first = self.components[0].center(t, own)  # a constant column stays, to the last bit
+        result = first.copy()
+        for c, law in enumerate(self.components[1:], 1):
+            result += shares[:, c, None] * (law.center(t, own) - first)
+        result[:, own] = t
+        return result
+
+    def points(self, u: np.ndarray, t: np.ndarray, own: Sequence[int]) -> np.ndarray:
+        """Return points of equal weight of the law given one t, (p, d), from uniform numbers."""
+        upto = np.cumsum(self.shares(t[None], own)[0])
+        which = np.searchsorted(upto[:-1], u[:, 0], side="right")
+        result = np.empty((len(u), len(self.components[0].mean)))
+        for c in np.unique(which):
+            rows = which == c
+            result[rows] = self.components[c].points(u[rows, 1:], t, own)
+        return result
+
+    def support(self, t: np.ndarray, own: Sequence[int]) -> np.ndarray:
+        """Return 1 / (vᵀ Q v), v_c = π_c(t) (1 + z_c²)^½, z_c the distance of t in component c.
+
+        With one component that is what the Gaussian family says, with shares alone the mixture.
+        """
+        shares = self.shares(t, own)
+        away = [law.n_eff / law.support(t, own) for law in self.components]  # 1 + z²
+        shares = shares * np.sqrt(np.stack(away, axis=1))
+        return 1 / (by_row(shares, self.marginals.overlap) * shares).sum(axis=1)
+
+    def linear(
+        self, weights: np.ndarray, own: Sequence[int]
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return what the law says of sums of columns, as `Gaussian.linear`."""
+        found = zip(*(law.linear(weights, own) for law in self.components), strict=True)
+        centers, slopes, scales = (np.concatenate(parts) for parts in found)
+        return centers, slopes, scales
+
+
+class Fit(NamedTuple):
+    """Components on standardised columns."""
+
+    weights: np.ndarray  # (C,)
+    means: np.ndarray  # (C, k)
+    covariances: np.ndarray  # (C, k, k)
+    likelihood: float = -np.inf  # the mean logarithm, of the fit one step before
+
+
+def learn_full_mixture(
+    numbers: np.ndarray, weights: np.ndarray, n_components: int | None = None
+) -> FullMixture:
+    """Return a mixture of `n_components` (of fewer, if so many rows do not differ), or the best.
+
+    As `learn_mixture`; a component found by itself stands on more rows than there are columns.
+    """
+    shares = weights / weights.sum()
+    mean, scale = moments(numbers, shares)
+    varies = scale > 0
+    scores = (numbers[:, varies] - mean[varies]) / scale[varies]
+    some = np.arange(len(scores))
+    if len(some) > START:
+        some = np.random.default_rng(0).choice(some, START, replace=False)
+    most = len(np.unique(scores[some], axis=0)) if scores.shape[1] else 1
+    with threadpool_limits(1):  # the same bits whatever the threads
+        if n_components is None:
+            fit = _search(scores, shares, some, min(most, COMPONENTS))
+        else:
+            fit = _start(scores[some], shares[some], min(n_components, most))
+        fit = _em(scores, shares, fit, SETTLED, ROUNDS)
+        return _kept(fit, scores, shares, mean, scale)
+
+
+def _kept(
+    fit: Fit, scores: np.ndarray, shares: np.ndarray, mean: np.ndarray, scale: np.ndarray
+) -> FullMixture:
+    """Return the components that did not die, the largest first, on the scale of the numbers."""
+    kept = np.flatnonzero(fit.weights > NONE)
+    kept = kept[np.argsort(-fit.weights[kept], kind="stable")]
+    total = fit.weights[kept].sum()
+    fit = Fit(fit.weights[kept] / total, fit.means[kept], fit.covariances[kept])
+    overlap = _overlap(scores, shares, fit)
+    varies = scale > 0
+    d, components = len(scale), []
+    for c in range(len(kept)):
+        middle, spread, correlation = mean.copy(), np.zeros(d), np.zeros((d, d))
+        deviation = np.sqrt(np.diag(fit.covariances[c]))
+        middle[varies] += fit.means[c] * scale[varies]
+        spread[varies] = deviation * scale[varies]
+        correlation[np.ix_(varies, varies)] = fit.covariances[c] / np.outer(deviation, deviation)
+        np.fill_diagonal(correlation, varies)
+        components.append(Gaussian(middle, spread, correlation, 1 / overlap[c, c]))
+    means = np.array([law.mean for law in components])
+    scales = np.array([law.scale for law in components])
+    return FullMixture(components, Mixture(fit.weights, means, scales, overlap))
+
+
+def _search(scores: np.ndarray, shares: np.ndarray, some: np.ndarray, most: int) -> Fit:
+    """Return the fit of the least BIC."""
+    n_eff, k = 1 / float(shares @ shares), scores.shape[1]
+    best, least, worse = None, np.inf, 0
+    for c in range(1, most + 1):
+        fit = _em(scores, shares, _start(scores[some], shares[some], c), ROUGH, FEW)
+        size = c * (k + k * (k + 1) // 2 + 1) - 1
+        bic = -2 * n_eff * fit.likelihood + size * np.log(n_eff)
+        enough = fit.weights.min() * n_eff >= max(ROWS, k + 1)
+        if best is None or (bic < least and enough):
+            best, least, worse = fit, bic, 0
+        else:
+            worse += 1
+        if worse == 2:
+            break
+    assert best is not None
+    return best
+
+
+def _start(scores: np.ndarray, shares: np.ndarray, c: int) -> Fit:
+    """Return where EM on these rows settles, from the clusters that k-means finds."""
+    if c == 1:
+        labels = np.zeros(len(scores), int)
+    else:
+        means = KMeans(c, n_init=N_INIT, random_state=0)
+        labels = means.fit_predict(scores, sample_weight=shares)
+    belongs = np.eye(c)[labels] * shares[:, None]
+    sums = np.einsum("nc,ni->ci", belongs, scores)
+    squares = np.stack([(scores * r[:, None]).T @ scores for r in belongs.T])
+    fit = _maximised(belongs.sum(axis=0), sums, squares)
+    return _em(scores, shares / shares.sum(), fit, ROUGH, 2 * ROUNDS)
+
+
+def _em(scores: np.ndarray, shares: np.ndarray, fit: Fit, tolerance: float, rounds: int) -> Fit:
+    """Return where EM settles: the likelihood never falls."""
+    fit = fit._replace(likelihood=-np.inf)  # that was of other rows
+    for _ in range(rounds):
+        before, fit = fit.likelihood, full_step(scores, shares, fit)
+        if fit.likelihood - before < tolerance:
+            break
+    return fit
+
+
+def full_step(scores: np.ndarray, shares: np.ndarray, fit: Fit) -> Fit:
+    """Return a likelier fit, and the likelihood of this one."""
+    n_components, k = fit.means.shape
+    likelihood, mass = 0.0, np.zeros(n_components)
+    sums, squares = np.zeros((n_components, k)), np.zeros((n_components, k, k))
+    for block, belongs, logs in _responsibilities(scores, shares, fit):
+        rows = scores[block]
+        likelihood += float(shares[block] @ logs)
+        mass += belongs.sum(axis=1)
+        sums += belongs @ rows
+        for c in range(n_components):
+            squares[c] += (rows * belongs[c, :, None]).T @ rows
+    return _maximised(mass, sums, squares, likelihood)
+
+
+def _maximised(
+    mass: np.ndarray, sums: np.ndarray, squares: np.ndarray, likelihood: float = -np.inf
+) -> Fit:
+    """Return the components of these masses and sums of values and of their products."""
+    mass = np.maximum(mass, np.finfo(float).tiny)
+    means = sums / mass[:, None]
+    covariances = squares / mass[:, None, None] - means[:, :, None] * means[:, None, :]
+    for covariance in covariances:
+        values, vectors = np.linalg.eigh(covariance)
+        covariance[:] = (vectors * np.maximum(values, LEAST)) @ vectors.T
+    return Fit(mass / mass.sum(), means, covariances, likelihood)
+
+
+def _responsibilities(
+    scores: np.ndarray, shares: np.ndarray, fit: Fit
+) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
+    """Yield blocks of rows, (C, n) of their shares belongs to each component, log-likelihoods."""
+    roots, constants = [], []
+    for weight, covariance in zip(fit.weights, fit.covariances, strict=True):
+        values, vectors = np.linalg.eigh(covariance)
+        values = np.maximum(values, LEAST)
+        roots.append(vectors / np.sqrt(values))
+        constants.append(np.log(weight) - np.log(2 * np.pi * values).sum() / 2)
+    for start in range(0, len(scores), BLOCK):
+        block = slice(start, start + BLOCK)
+        belongs = np.stack(
+            [
+                constant - (((scores[block] - mean) @ root) ** 2).sum(axis=1) / 2
+                for mean, root, constant in zip(fit.means, roots, constants, strict=True)
+            ]
+        )
+        top = belongs.max(axis=0)
+        belongs = np.exp(belongs - top)
+        total = belongs.sum(axis=0)
+        belongs *= shares[block] / total
+        yield block, belongs, top + np.log(total)
+
+
+def _overlap(scores: np.ndarray, shares: np.ndarray, fit: Fit) -> np.ndarray:
+    """Return Q, as that of a Mixture."""
+    mass, squares = np.zeros(len(fit.weights)), np.zeros((len(fit.weights),) * 2)
+    for _, belongs, _ in _responsibilities(scores, shares, fit):
+        mass += belongs.sum(axis=1)
+        squares += belongs @ belongs.T
+    return squares / np.outer(mass, mass)
