@@ -23,7 +23,6 @@ FORMAT, VERSION = "skattr.Explanation", 1
 ARRAYS = ("values", "base_value", "offset", "predictions", "std_error", "centered_error",
           "support")  # fmt: skip
 LABELS = ("feature_names", "columns", "output_names", "engine", "measure", "exact", "scale")
-LATER = ("certificate",)  # not in the first files
 Arrays = dict[str, np.ndarray]
 
 _NATIVE = "biufcmM"  # kinds of numpy dtypes that .npy holds and pandas keeps
@@ -38,7 +37,8 @@ def write(path: str | os.PathLike, fields: Mapping[str, Any]) -> None:
     """
     arrays = {name: np.asarray(fields[name]) for name in ARRAYS if fields[name] is not None}
     header = {"format": FORMAT, "version": VERSION, "data": pack_data(fields["data"], arrays)}
-    header |= {name: _named(name, pack_value, fields[name]) for name in LABELS + LATER}
+    header |= {name: _named(name, pack_value, fields[name]) for name in LABELS}
+    header["certificate"] = fields["certificate"]  # JSON as it is
     # A lone surrogate is a legal character of a label, hence "surrogatepass".
     text = json.dumps(header, ensure_ascii=False, allow_nan=False).encode("utf-8", "surrogatepass")
     arrays["header"] = np.frombuffer(text, dtype=np.uint8)
@@ -80,7 +80,7 @@ def read(path: str | os.PathLike) -> dict[str, Any]:
         try:
             arrays = {name: stored[name] for name in stored.files}
             fields = {name: unpack_value(header[name]) for name in LABELS}
-            fields |= {name: unpack_value(header.get(name)) for name in LATER}
+            fields["certificate"] = header.get("certificate")  # the first files have none
             fields["data"] = unpack_data(header["data"], arrays)
         except ImportError:  # the frame of a library that is not here: the file is good
             raise
@@ -130,11 +130,6 @@ _TAGS: dict[str, tuple] = {
         lambda held: pd.Interval(*unpack_value(held)),
     ),
     "tuple": (tuple, lambda value: pack_value([*value]), lambda held: (*unpack_value(held),)),
-    "dict": (
-        dict,
-        lambda value: pack_value([[*pair] for pair in value.items()]),
-        lambda held: dict(unpack_value(held)),
-    ),
 }
 
 
