@@ -32,6 +32,16 @@ def test_picture(tmp_path, monkeypatch):
     assert path.read_bytes().startswith(b"\x89PNG")
 
 
+def test_relu_regions(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("matplotlib", reason="the picture needs matplotlib")
+    path = tmp_path / "regions.png"
+    monkeypatch.setattr(sys, "argv", ["relu_regions.py", str(path)])
+    runpy.run_path(str(EXAMPLES / "relu_regions.py"), run_name="__main__")
+    printed = capsys.readouterr().out
+    assert "polytopes, exact" in printed and "4.0000000000000" in printed
+    assert path.read_bytes().startswith(b"\x89PNG")
+
+
 def test_correlated_features(tmp_path, monkeypatch, capsys):
     pytest.importorskip("matplotlib", reason="the picture needs matplotlib")
     monkeypatch.chdir(tmp_path)

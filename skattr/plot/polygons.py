@@ -44,7 +44,7 @@ def regions(
     >>> from sklearn.neural_network import MLPRegressor
     >>> import skattr
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
-    >>> net = MLPRegressor(hidden_layer_sizes=4, solver="lbfgs", max_iter=20, random_state=0)
+    >>> net = MLPRegressor(hidden_layer_sizes=4, tol=1e3, random_state=0)
     >>> explainer = skattr.MeasureExplainer(net).fit(X[["bmi", "bp"]], y)
     >>> ax = skattr.plot.regions(explainer, {"bmi": (-0.1, 0.1), "bp": (-0.1, 0.1)})
     >>> ax.get_xlabel(), ax.get_ylabel()

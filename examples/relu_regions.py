@@ -1,0 +1,65 @@
+"""A network of two columns, the polygons on which it is affine, and exact curves of its columns.
+
+The network has learned a narrow ridge. The exact curves integrate every polygon, so they see it; a
+Riemann sum on a grid steps over it, and its curve jumps up and down instead.
+
+Run it as it is: python examples/relu_regions.py [picture.png]
+"""
+
+import sys
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.neural_network import MLPRegressor
+
+import skattr
+from skattr import MeasureExplainer
+from skattr.measures import Uniform
+
+GRID = 10  # points of the Riemann sum on each side
+
+rng = np.random.default_rng(0)
+X = rng.uniform(-1, 1, size=(2000, 2))
+ridge = np.maximum(0, 1 - 8 * np.abs(X[:, 1] - 0.4 * X[:, 0]))
+y = ridge + 0.2 * np.sin(3 * X[:, 0]) * np.cos(3 * X[:, 1])
+network = MLPRegressor(
+    hidden_layer_sizes=(16, 16), learning_rate_init=0.01, max_iter=1000, n_iter_no_change=30,
+    tol=1e-5, random_state=0,
+)  # fmt: skip
+network.fit(X, y)
+
+box = [(-1.0, 1.0), (-1.0, 1.0)]
+explainer = MeasureExplainer(network, Uniform(), domain=box).fit(X)
+print(explainer.describe(), end="\n\n")
+
+regions = list(explainer.pieces_.regions(box))
+print(f"{len(regions)} regions, the largest has the area {max(r.volume for r in regions):.3f}")
+print(f"their areas add up to {sum(r.volume for r in regions):.15f}, of 4", end="\n\n")
+
+
+def riemann(values):
+    """Return the sum over lower corners in place of the integral over x1, x0 given."""
+    corners = 2 * np.arange(GRID) / GRID - 1
+    return [network.predict(np.column_stack([np.full(GRID, v), corners])).mean() for v in values]
+
+
+t = np.linspace(-1, 1, 201)
+exact, rough = explainer.curve(0)(t), np.array(riemann(t))
+print(f"a Riemann sum of {GRID} points misses the curve of x0 by up to", end=" ")
+print(
+    f"{np.abs(exact - rough).max():.3f}; the curve goes from {exact.min():.3f} to {exact.max():.3f}"
+)
+
+figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
+skattr.plot.regions(explainer, box, ax=left)
+left.set_title(f"{len(regions)} regions")
+right.plot(t, exact, label="exact")
+right.plot(t, rough, "--", label=f"Riemann sum, {GRID} points")
+right.set(xlabel="x0", ylabel="attribution of x0 · prediction", title="Uniform()")
+right.legend()
+path = sys.argv[1] if len(sys.argv) > 1 else "relu_regions.png"
+figure.savefig(path, dpi=120)
+print(f"wrote {path}")
