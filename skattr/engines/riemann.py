@@ -31,7 +31,7 @@ from skattr.engines.places import place_of
 from skattr.measures.base import Measure
 from skattr.measures.points import ProductPoints
 from skattr.parallel import in_workers
-from skattr.pieces import Pieces
+from skattr.pieces import Pieces, ReluNetwork
 
 RULES = ("left", "midpoint", "gauss")
 VIEWS = ("factors", "density", "increments")
@@ -79,6 +79,8 @@ class Riemann(Approximation):
         """Return why quasi-random points are better, or None."""
         if "increments" in term.views or term.depends == "attribution":
             return None  # the one has no other engine, the other one free column
+        if isinstance(pieces, ReluNetwork):
+            return "the model has kinks, which points mind less than grids"
         source = ProductPoints.of(term) if "factors" in term.views else term
         free = free_columns(source)
         if free > FEW:
