@@ -2,8 +2,8 @@
 
 A cell is a simple polytope, kept as its graph: each vertex lies on exactly D facets, and for each
 of them there is one edge that leaves it and stays on the others. `facet[v, i]` is the facet that
-slot i of vertex v leaves, `twin[v, i]` the other end, u · D + (the slot of u that leads back). A
-cut puts a vertex on every edge from a positive to a negative one; two of them are neighbours if
+slot i of vertex v leaves, `twin[v, i]` the other end, `back[v, i]` the slot there that leads back.
+A cut puts a vertex on every edge from a positive to a negative one; two of them are neighbours if
 they lie on the same 2-face, which is walked along its negative side. Nothing is merged: vertices
 may coincide, cells stay simple, and no number of facets is too large (MATH.md, section 4).
 
@@ -39,11 +39,13 @@ class Stack(NamedTuple):
     maps: np.ndarray  # (L, width, D + 2) slopes, constant, and a bound on its size
     point: np.ndarray  # (room, D)
     facet: np.ndarray  # (room, D)
-    twin: np.ndarray  # (room, D)
+    twin: np.ndarray  # (room, D) counted from the cell's first vertex
+    back: np.ndarray  # (room, D)
     z: np.ndarray  # (room,) a unit at the vertices of a cell
     rank: np.ndarray  # (room,) number of a vertex among those of its sign
     born: np.ndarray  # (room, D) number of the vertex on an edge
     link: np.ndarray  # (room, D) twins of new vertices inside the cut
+    link_back: np.ndarray  # (room, D)
 
 
 def join_layers(layers):
@@ -76,18 +78,20 @@ def new_stack(network, first, room=64):
         high = corner >> i & 1
         floats[corner, i] = 2.0 * high - 1
         numbers[corner, i] = 2 * i + high
-    twin = np.empty_like(numbers)
-    twin[corner] = (corner[:, None] ^ (1 << np.arange(dim))) * dim + np.arange(dim)
+    twin, back = np.empty_like(numbers), np.empty_like(numbers)
+    twin[corner] = corner[:, None] ^ (1 << np.arange(dim))
+    back[corner] = np.arange(dim)
+    born, link, link_back = (np.empty_like(numbers) for _ in range(3))
     return Stack(
-        np.array([1]), cells, np.zeros((depth, width), np.int8), maps, floats, numbers, twin,
-        np.empty(room), np.empty(room, np.int64), np.empty_like(numbers), np.empty_like(numbers),
+        np.array([1]), cells, np.zeros((depth, width), np.int8), maps, floats, numbers, twin, back,
+        np.empty(room), np.empty(room, np.int64), born, link, link_back,
     )  # fmt: skip
 
 
 def grown(stack):
     """Return the same stack with twice the room."""
     wider = {}
-    for name in ("point", "facet", "twin", "z", "rank", "born", "link"):
+    for name in Stack._fields[Stack._fields.index("point") :]:
         array = getattr(stack, name)
         wider[name] = np.concatenate([array, np.empty_like(array)])
     return stack._replace(**wider)
@@ -177,9 +181,11 @@ def cut(stack, cell, side, unit, plane):
     _write(stack, start, n, first, n_sides[1], -1, plane)
     _write(stack, start, n, first + negative, n_sides[0], 1, plane)
     for v in range(positive + negative):
-        stack.point[start + v] = stack.point[first + v]
-        stack.facet[start + v] = stack.facet[first + v]
-        stack.twin[start + v] = stack.twin[first + v]
+        for i in range(stack.point.shape[1]):
+            stack.point[start + v, i] = stack.point[first + v, i]
+            stack.facet[start + v, i] = stack.facet[first + v, i]
+            stack.twin[start + v, i] = stack.twin[first + v, i]
+            stack.back[start + v, i] = stack.back[first + v, i]
     above = stack.cells[stack.top[0]]
     above[:] = cell
     above[START] = start + negative
@@ -205,11 +211,10 @@ def _number(stack, start, n):
         stack.rank[v] = n_positive
         n_positive += 1
         for i in range(dim):
-            twin = stack.twin[start + v, i]
-            u = twin // dim
+            u = stack.twin[start + v, i]
             if stack.z[u] < 0.0:
                 stack.born[v, i] = n_new
-                stack.born[u, twin - u * dim] = n_new
+                stack.born[u, stack.back[start + v, i]] = n_new
                 n_new += 1
     return (n_positive, n_negative), n_new
 
@@ -227,8 +232,7 @@ def _link(stack, start, n):
         if stack.z[v] < 0.0:
             continue
         for i in range(dim):
-            twin = stack.twin[start + v, i]
-            if stack.z[twin // dim] >= 0.0:
+            if stack.z[stack.twin[start + v, i]] >= 0.0:
                 continue
             new = stack.born[v, i]
             for k in range(dim):
@@ -237,14 +241,13 @@ def _link(stack, start, n):
                 on = stack.facet[start + v, k]
                 u, slot = v, i
                 while True:
-                    twin = stack.twin[start + u, slot]
-                    w = twin // dim
-                    back = twin - w * dim
+                    w, back = stack.twin[start + u, slot], stack.back[start + u, slot]
                     at = 0
                     while stack.facet[start + w, at] != on:
                         at += 1
                     if stack.z[w] >= 0.0:
-                        stack.link[new, k] = stack.born[u, slot] * dim + at
+                        stack.link[new, k] = stack.born[u, slot]
+                        stack.link_back[new, k] = at
                         break
                     on = stack.facet[start + w, back]
                     u, slot = w, at
@@ -257,31 +260,30 @@ def _write(stack, start, n, first, n_kept, sign, plane):
     for v in range(n):
         kept = stack.z[v] < 0.0 if sign < 0 else stack.z[v] >= 0.0
         place = first + stack.rank[v]
-        if kept:
-            stack.point[place] = stack.point[start + v]
-            stack.facet[place] = stack.facet[start + v]
         for i in range(dim):
-            twin = stack.twin[start + v, i]
-            u = twin // dim
+            u, back = stack.twin[start + v, i], stack.back[start + v, i]
+            if kept:
+                stack.point[place, i] = stack.point[start + v, i]
+                stack.facet[place, i] = stack.facet[start + v, i]
+                stack.twin[place, i] = stack.rank[u]
+                stack.back[place, i] = back
             if (stack.z[u] < 0.0) == (stack.z[v] < 0.0):
-                if kept:
-                    stack.twin[place, i] = stack.rank[u] * dim + twin - u * dim
-                continue
-            if stack.z[v] < 0.0:
-                if kept:  # the new vertex has the slots of its positive end
-                    stack.twin[place, i] = (n_kept + stack.born[v, i]) * dim + twin - u * dim
                 continue
             new = stack.born[v, i]
+            if kept:
+                stack.twin[place, i] = n_kept + new
+            if stack.z[v] < 0.0:
+                continue
+            if kept:  # the new vertex has the slots of its positive end
+                stack.back[place, i] = i
             share = stack.z[v] / (stack.z[v] - stack.z[u])
             there = first + n_kept + new
             for k in range(dim):
                 here = stack.point[start + v, k]
                 stack.point[there, k] = here + share * (stack.point[start + u, k] - here)
                 stack.facet[there, k] = stack.facet[start + v, k]
-                stack.twin[there, k] = stack.link[new, k] + n_kept * dim
+                stack.twin[there, k] = stack.link[new, k] + n_kept
+                stack.back[there, k] = stack.link_back[new, k]
             stack.facet[there, i] = plane
-            if kept:
-                stack.twin[place, i] = (n_kept + new) * dim + i
-                stack.twin[there, i] = stack.rank[v] * dim + i
-            else:
-                stack.twin[there, i] = stack.rank[u] * dim + twin - u * dim
+            stack.twin[there, i] = stack.rank[v] if kept else stack.rank[u]
+            stack.back[there, i] = i if kept else back

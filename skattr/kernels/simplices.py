@@ -85,7 +85,7 @@ def add_cell(corners, facets, maps, slope, means, sums):
 def add_simplices(corners, facets, z, positive, moment):
     """Add the integrals of max(0, z), of the coordinates and of 1 over a cell."""
     n, dim = corners.shape
-    on = incidence(facets)
+    on, apex = incidence(facets)
     faces = np.empty((dim, n), np.int64)  # the vertices of the face at each level
     sizes = np.empty(dim, np.int64)
     facet = np.empty(dim, np.int64)  # the last facet tried at each level
@@ -94,6 +94,7 @@ def add_simplices(corners, facets, z, positive, moment):
     work = np.empty(2 * dim + 2)
     for v in range(n):
         faces[0, v] = v
+    faces[0, 0], faces[0, apex] = apex, 0
     sizes[0] = n
     facet[0] = -1
     level = 0
@@ -125,9 +126,13 @@ def add_simplices(corners, facets, z, positive, moment):
 
 @njit(cache=True, nogil=True)
 def incidence(facets):
-    """Return whether a vertex lies on a facet, (n_vertices, n_facets)."""
+    """Return whether a vertex lies on a facet, (n_vertices, n_facets).
+
+    And the vertex whose facets have the most vertices: the cones from it are the fewest.
+    """
     n, dim = facets.shape
     names = np.empty(n * dim, np.int64)
+    sizes = np.zeros(n * dim, np.int64)
     on = np.zeros((n, n * dim), np.bool_)
     n_facets = 0
     for v in range(n):
@@ -139,7 +144,16 @@ def incidence(facets):
                 names[g] = facets[v, i]
                 n_facets += 1
             on[v, g] = True
-    return on[:, :n_facets]
+            sizes[g] += 1
+    best, apex = 0, 0
+    for v in range(n):
+        size = 0
+        for g in range(n_facets):
+            if on[v, g]:
+                size += sizes[g]
+        if size > best:
+            best, apex = size, v
+    return on[:, :n_facets], apex
 
 
 @njit(cache=True, nogil=True)
@@ -168,6 +182,14 @@ def _add_simplex(corners, simplex, z, edges, work, positive, moment):
 def determinant(edges):
     """Return |det|, by elimination in place."""
     dim = edges.shape[0]
+    if dim == 2:
+        return abs(edges[0, 0] * edges[1, 1] - edges[0, 1] * edges[1, 0])
+    if dim == 3:
+        return abs(
+            edges[0, 0] * (edges[1, 1] * edges[2, 2] - edges[1, 2] * edges[2, 1])
+            + edges[0, 1] * (edges[1, 2] * edges[2, 0] - edges[1, 0] * edges[2, 2])
+            + edges[0, 2] * (edges[1, 0] * edges[2, 1] - edges[1, 1] * edges[2, 0])
+        )
     result = 1.0
     for k in range(dim):
         pivot = k
