@@ -442,11 +442,17 @@ def test_an_engine_that_serves_no_term():
         MeasureExplainer(TREE, engine="additive").fit(X)
 
 
-@pytest.mark.parametrize("engine", ["exact", "auto"])
-def test_no_exact_engine_prints_the_table(engine):
-    for measure in (ProductMarginal(), Uniform() - Expectation(), Expectation("product")):
-        with refused("engine", "KNeighbors", "| pieces", "one_violation", "additive", "finite_sum"):
-            MeasureExplainer(NEAREST, measure, engine=engine).fit(X)
+@pytest.mark.parametrize("measure", [Uniform(), Uniform() - Expectation("uniform")])
+def test_no_exact_engine_prints_the_table(measure):
+    with refused("engine", "KNeighbors", "| pieces", "one_violation", "additive", "finite_sum"):
+        MeasureExplainer(NEAREST, measure, engine="exact").fit(X)
+
+
+def test_auto_approximates_where_no_engine_is_exact():
+    for measure in (Uniform(), Expectation("uniform")):
+        assert not MeasureExplainer(NEAREST, measure, tol=0.5).fit(X).exact_
+    for measure in (ProductMarginal(), Expectation("product")):  # too many combinations
+        assert not MeasureExplainer(NEAREST, measure, tol=0.5, max_evals=500).fit(X).exact_
 
 
 @pytest.mark.parametrize("output", ["logit", None, 3])

@@ -47,11 +47,19 @@ def is_finite(source: Any, columns: tuple[int, ...]) -> bool:
     return all(source.laws[k].n_atoms is not None for k in source.free(columns))
 
 
-def n_cells(source: Any, points: int, columns: tuple[int, ...]) -> int:
-    """Return the number of cells where some columns are pinned."""
-    if not isinstance(source, ProductPoints):
-        return points ** free_columns(source)
-    return prod(source.laws[k].n_atoms or points for k in source.free(columns))
+def depends_on_row(source: Any) -> bool:
+    """Tell whether the number of cells is another for each row: where factors have weight."""
+    return getattr(source, "product", False)
+
+
+def n_cells(source: Any, points: int, columns: tuple[int, ...], x: Any = None) -> int:
+    """Return the number of cells where some columns are pinned, for the row x if it counts."""
+    if isinstance(source, ProductPoints):
+        return prod(source.laws[k].n_atoms or points for k in source.free(columns))
+    if depends_on_row(source):
+        _, weights = factor_axes(source, as_point(x), columns, points, "left")
+        return prod(len(weight) for weight in weights)
+    return points ** free_columns(source)
 
 
 def cells(

@@ -16,9 +16,9 @@ import numpy as np
 
 from skattr import frames
 from skattr.engines.base import Engine, Jobs, Own
-from skattr.engines.box_products import sum_products
+from skattr.engines.box_sums import add_trees
+from skattr.kernels import signed_products
 from skattr.kernels.leaf_boxes import fill_boxes
-from skattr.measures.base import Measure
 from skattr.measures.written import as_point
 from skattr.parallel import in_workers
 from skattr.pieces import Boxes, Pieces
@@ -51,14 +51,16 @@ class Increments(Engine):
     needs = (Boxes, "increments")
     knows_mean = False
 
-    def refuses(self, pieces: Pieces, term: Measure) -> str | None:
+    def refuses(self, pieces: Pieces, term: Any) -> str | None:
         """Return the reason why this engine cannot serve, or None."""
         reason = super().refuses(pieces, term)
         if reason is not None:
             return reason
         assert isinstance(pieces, Boxes)
         for k, name in enumerate(pieces.grid.names):
-            if pieces.grid.partition(k) is None:
+            partition = pieces.grid.partition(k)
+            low, high = term.sides_[k]
+            if partition is None or not partition[0][0] <= low <= high <= partition[0][-1]:
                 return f"what the model tells apart in column {name!r} is not known as ranges"
         return None
 
@@ -129,7 +131,6 @@ def _cut(partition: Any, low: float, high: float) -> tuple[np.ndarray, np.ndarra
     if low == high:
         inside = (ends[1:] >= low) & (ends[:-1] < low)
         return np.array([low, low]), codes[inside][:1]
-    inside &= ~((ends[1:] == low) & (ends[1:] == high))
     edges = ends[:-1][inside][1:]
     edges = np.where(edges <= low, np.nextafter(low, np.inf), edges)
     return np.r_[low, edges, high], codes[inside]
@@ -147,8 +148,14 @@ def _product(
         steps = np.diff(g[: len(ends), k]) if ends[0] < ends[-1] else g[:1, k]
         n_codes = pieces.grid.cells[k].n_codes
         masses.append(np.bincount(codes, weights=steps, minlength=n_codes))
-    sums = sum_products(pieces, (), masses, jobs)
+    cumulated = np.array([_running(masses), _running([np.abs(mass) for mass in masses])])
+    sums = add_trees(pieces, (), signed_products.walk, cumulated, jobs)
     return sums.total + pieces.constant * np.prod([mass.sum() for mass in masses])
+
+
+def _running(masses: list[np.ndarray]) -> np.ndarray:
+    """Return the mass of code 0 and the running masses of the others, column behind column."""
+    return np.concatenate([np.r_[mass[:1], np.cumsum(mass[1:])] for mass in masses])
 
 
 def _corners(pieces: Boxes, ends: list[np.ndarray], codes: list[np.ndarray]) -> Corners:
@@ -158,12 +165,11 @@ def _corners(pieces: Boxes, ends: list[np.ndarray], codes: list[np.ndarray]) -> 
     output = np.empty(pieces.n_boxes, np.int32)
     fill_boxes(pieces.table, low, high, output)
     free = [k for k in range(d) if ends[k][0] < ends[k][-1]]
-    meets = np.ones(pieces.n_boxes, bool)
+    box = np.arange(pieces.n_boxes)
     for k in range(d):  # ranges of codes become ranges of ends
-        low[:, k] = np.searchsorted(codes[k], low[:, k], side="left")
-        high[:, k] = np.searchsorted(codes[k], high[:, k], side="right")
-        meets &= low[:, k] < high[:, k]
-    low, high = low[meets], high[meets]
+        kept, first, last = _runs(codes[k], low[:, k], high[:, k])
+        box, low, high = box[kept], low[kept], high[kept]
+        low[:, k], high[:, k] = first, last
     signs = np.array(list(product((1, 0), repeat=len(free)))).reshape(-1, len(free))
     numbers = np.zeros((len(low), len(signs)), np.int64)
     for i, k in enumerate(free):
@@ -182,11 +188,30 @@ def _corners(pieces: Boxes, ends: list[np.ndarray], codes: list[np.ndarray]) -> 
     values = np.zeros((len(low), pieces.n_outputs))
     for column in range(width):
         np.put_along_axis(
-            values, output[meets, None].astype(np.intp) + column,
-            pieces.table.values[meets, column, None], axis=1,
+            values, output[box, None].astype(np.intp) + column,
+            pieces.table.values[box, column, None], axis=1,
         )  # fmt: skip
     parity = (-1.0) ** (len(free) - signs.sum(axis=1))
     return Corners(vertices, at.reshape(numbers.shape), parity, values)
+
+
+def _runs(codes: np.ndarray, low: np.ndarray, high: np.ndarray) -> tuple:
+    """Return the runs of intervals whose codes lie between low and high, for each box.
+
+    Three arrays: the box, the first interval, and the one behind the last. Codes that do not grow
+    along the column (a step may turn it round, or replace a number) may make several runs a box.
+    """
+    if (np.diff(codes) > 0).all():
+        first = np.searchsorted(codes, low, side="left")
+        last = np.searchsorted(codes, high, side="right")
+        kept = np.flatnonzero(first < last)
+        return kept, first[kept], last[kept]
+    found = []
+    for box, (a, b) in enumerate(zip(low, high, strict=True)):
+        within = (codes >= a) & (codes <= b)
+        turns = np.flatnonzero(np.diff(np.r_[False, within, False]))
+        found += [(box, first, last) for first, last in turns.reshape(-1, 2)]
+    return tuple(np.array(found, np.intp).reshape(-1, 3).T)
 
 
 def _at_corners(state: Cuts, x: np.ndarray, attributions: list) -> np.ndarray:

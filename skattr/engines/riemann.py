@@ -26,7 +26,14 @@ import numpy as np
 from skattr import frames
 from skattr.engines.base import Approximation, Jobs, Own
 from skattr.engines.estimates import Estimate
-from skattr.engines.grid_cells import add_up, cells, free_columns, is_finite, n_cells
+from skattr.engines.grid_cells import (
+    add_up,
+    cells,
+    depends_on_row,
+    free_columns,
+    is_finite,
+    n_cells,
+)
 from skattr.engines.places import place_of
 from skattr.measures.base import Measure
 from skattr.measures.points import ProductPoints
@@ -103,6 +110,8 @@ class Riemann(Approximation):
     def evaluations(self, state: Any, jobs: Jobs) -> str:
         """Say how many evaluations a value takes."""
         states = state if isinstance(state, list) else [state]
+        if any(depends_on_row(one.source) for one in states):
+            return "evaluations where all factors of a row have weight"
         counts = [list(self._sizes(one, jobs)) for one in states]
         widest = max(counts, key=lambda sizes: sizes[-1])
         return ", ".join(f"{size:,}" for size in widest) + " evaluations a value at most"
@@ -113,7 +122,7 @@ class Riemann(Approximation):
         pinned: tuple[int, ...] = ()
         if isinstance(source, ProductPoints) and source.pinned:
             pinned = (int(np.argmin([law.n_atoms or FIRST for law in source.laws])),)
-        for points in self._levels(source, pinned, jobs.max_evals):
+        for points in self._levels(source, None, pinned, jobs.max_evals):
             yield n_cells(source, points, pinned)
 
     def prepare(self, pieces: Pieces, term: Any, own: Own, jobs: Jobs) -> Grids:
@@ -121,15 +130,20 @@ class Riemann(Approximation):
         self._check()
         source = ProductPoints.of(term) if "factors" in term.views else term
         state = Grids(source, term.mass is None, term.depends == "row")
+        if not depends_on_row(source):
+            self._check_size(source, None, (), jobs)
+        return state
+
+    def _check_size(self, source: Any, x: Any, columns: tuple[int, ...], jobs: Jobs) -> None:
+        """Refuse a grid that is over max_evals where its error is not known yet."""
         least = 2 * FIRST if self.points is None else self.points
-        size = n_cells(source, least, ())
+        size = n_cells(source, least, columns, x)
         if size > jobs.max_evals:
             raise ValueError(
-                f"the grid of {term!r} has {size} cells for one value at {least} points a "
-                f"side, and max_evals is {jobs.max_evals}: raise max_evals, or lower the number "
-                "of points, Riemann(points=…); declare the integrand as a product, if it is one"
+                f"the grid has {size} cells for one value at {least} points a side, and max_evals "
+                f"is {jobs.max_evals}: raise max_evals, or lower the number of points, "
+                "Riemann(points=…); declare an integrand as a product, if it is one"
             )
-        return state
 
     def merge(self, a: Grids, b: Grids) -> Grids:
         """Join the laws of two batches."""
@@ -174,7 +188,9 @@ class Riemann(Approximation):
         place = place_of(f)
         values: list[np.ndarray] = []
         error = np.zeros(0)
-        for points in self._levels(state.source, columns, jobs.max_evals):
+        if depends_on_row(state.source):
+            self._check_size(state.source, x, columns, jobs)
+        for points in self._levels(state.source, x, columns, jobs.max_evals):
             nodes = cells(place, state.source, x, columns, points, self.rule)
             values.append(add_up(nodes, f, state.varies))
             error = _error(values)
@@ -182,7 +198,9 @@ class Riemann(Approximation):
                 break
         return values[-1], error
 
-    def _levels(self, source: Any, columns: tuple[int, ...], max_evals: float) -> Iterator[int]:
+    def _levels(
+        self, source: Any, x: Any, columns: tuple[int, ...], max_evals: float
+    ) -> Iterator[int]:
         """Yield numbers of points a side: one if all columns have atoms only."""
         if is_finite(source, columns):
             yield 1
@@ -190,10 +208,11 @@ class Riemann(Approximation):
         if self.points is not None:
             yield from sorted({max(1, self.points // part) for part in (4, 2, 1)})
             return
-        points = FIRST
-        while points <= 2 * FIRST or n_cells(source, points, columns) <= max_evals:
+        points, spent = FIRST, n_cells(source, FIRST, columns, x)
+        while points <= 2 * FIRST or spent <= max_evals:
             yield points
             points *= 2
+            spent += n_cells(source, points, columns, x)
 
     def _check(self) -> None:
         if self.rule not in RULES:

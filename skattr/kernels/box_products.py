@@ -25,7 +25,7 @@ from skattr.kernels.boxes import (
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _mass_on_path(k, offset, is_set, interval, allowed, cumulated):
+def mass_on_path(k, offset, is_set, interval, allowed, cumulated):
     """Return the mass of the path's codes in column k."""
     base = offset[k]
     mass = 0.0
@@ -131,7 +131,7 @@ def walk(table, trees, owners, cumulated, sums):
                 on_path[k] -= 1
                 level -= 1
                 continue
-            mass[k] = _mass_on_path(k, offset, is_set, interval, allowed, cumulated)
+            mass[k] = mass_on_path(k, offset, is_set, interval, allowed, cumulated)
             now += 1
             n_used = _gather(owner, columns, first, level, mass, stamp, now, factor, used)
             if n_used < 0:

@@ -9,7 +9,7 @@ import numpy as np
 
 from skattr import frames
 from skattr.measures.base import AtomsView
-from skattr.measures.written import Written, as_label, as_point
+from skattr.measures.written import Written, as_label, as_point, same_values
 
 
 class Atoms(Written):
@@ -51,7 +51,7 @@ class Atoms(Written):
         point = as_point(x)
         given = point.copy()
         answer = self.build(point)
-        if not _equal(point, given):
+        if not same_values(point, given).all():
             raise ValueError(f"build changes its input, at x = {given.tolist()}; copy it first")
         if not isinstance(answer, tuple | list) or len(answer) != 2:
             raise ValueError("build must return two things: points (m, d) and weights (g, m)")
@@ -114,8 +114,3 @@ class Sampler(Written):
                 raise ValueError(f"draw returned {len(points)} points, it was asked for {n}")
             parts.append(points)
         return frames.concatenate(parts)
-
-
-def _equal(a: np.ndarray, b: np.ndarray) -> bool:
-    same = a == b
-    return bool(np.all(same | ((a != a) & (b != b))))

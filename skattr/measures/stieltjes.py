@@ -15,7 +15,7 @@ from typing import Any, Self
 import numpy as np
 
 from skattr import frames
-from skattr.measures.written import OnDomain, as_point, ask
+from skattr.measures.written import OnDomain, as_label, as_point, ask
 
 TRIES = 64  # points at which a suspected jump is looked for
 
@@ -124,7 +124,7 @@ class Stieltjes(OnDomain):
 
     def vertices(self, points: int, x: np.ndarray, columns: tuple[int, ...]) -> list[np.ndarray]:
         """Return the ends of the grid's cells on each side, jumps in cells of their own."""
-        given = self.jumps(x.copy(), columns[0]) if callable(self.jumps) else self.jumps
+        given = self.jumps(x.copy(), as_label(columns)) if callable(self.jumps) else self.jumps
         places = self._places(given)
         steps = np.arange(points + 1) / points
         result = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, Self
 
@@ -129,13 +130,12 @@ def _ask_numpy(
     what: str, function: Callable, y: Any, x: np.ndarray, j: Any, shape: tuple[int, ...]
 ) -> Any:
     points = modules.as_array(y)
-    points.flags.writeable = x.flags.writeable = False
     try:
-        answer = function(points, x, j)
-    except ValueError as error:
-        if "read-only" not in str(error):
+        answer = function(_locked(points), _locked(x), j)
+    except Exception as error:
+        if not re.search("read-?only", str(error)):
             raise
-        raise _changes(what, x) from error
+        answer = _on_copies(function, what, points, x, j, error)
     values = np.asarray(answer)
     if values.shape != tuple(shape) or values.dtype.kind not in "biuf":
         raise _wrong_shape(what, values.shape, values.dtype, y, shape)
@@ -152,17 +152,17 @@ def _ask_torch(
     before = points._version, row._version
     values = function(points, row, j)
     if (points._version, row._version) != before:
-        raise _changes(what, x)
+        raise _changes(what, y[0], x, j)
     if not isinstance(values, torch.Tensor) or tuple(values.shape) != tuple(shape):
         raise _wrong_shape(what, getattr(values, "shape", ()), type(values).__name__, y, shape)
     values = values.to(torch.float64)
     return values.detach().cpu().numpy() if isinstance(y, np.ndarray) else values
 
 
-def _changes(what: str, x: np.ndarray) -> ValueError:
+def _changes(what: str, y: Any, x: np.ndarray, j: Any) -> ValueError:
     return ValueError(
-        f"{what} changes its input, at x = {_short(x)}; it must leave y and x as they are "
-        "(copy them first)"
+        f"{what} changes its input, at y = {_short(modules.as_array(y))}, x = {_short(x)}, "
+        f"j = {j}; it must leave y and x as they are (y = y.copy() first)"
     )
 
 
@@ -171,6 +171,31 @@ def _wrong_shape(what: str, found: Any, kind: Any, y: Any, shape: tuple[int, ...
         f"{what} returned {kind} of shape {tuple(found)} for y of shape {tuple(y.shape)}; it must "
         f"be numbers of shape {tuple(shape)}"
     )
+
+
+def _locked(array: np.ndarray) -> np.ndarray:
+    """Return a view that cannot be written to."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def _on_copies(
+    function: Callable, what: str, y: np.ndarray, x: np.ndarray, label: Any, error: Exception
+) -> Any:
+    """Ask a function that takes no locked arrays; only one that writes to them is refused."""
+    own_y, own_x = y.copy(), x.copy()
+    answer = function(own_y, own_x, label)
+    changed = ~same_values(own_y, y).all(axis=-1)
+    if changed.any() or not same_values(own_x, x).all():
+        at = np.unravel_index(np.argmax(changed), changed.shape)
+        raise _changes(what, y[at], x, label) from error
+    return answer
+
+
+def same_values(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Tell where two arrays are equal, missing values too."""
+    return (a == b) | ((a != a) & (b != b))
 
 
 def _short(point: np.ndarray) -> str:
