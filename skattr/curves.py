@@ -22,15 +22,17 @@ class Curve:
     ----------
     feature : label
         The column.
-    kind : {"steps", "levels", "function"}
-        A step function with all its jumps; one value a level; or a function that is evaluated when
-        called.
+    kind : {"steps", "linear", "levels", "function"}
+        A step function with all its jumps; a piecewise linear function with all its knots; one
+        value a level; or a function that is evaluated when called.
     output_names : tuple of str
         The outputs.
     offset : array (k,), or None
         What centring takes off, as in Explanation; None where nobody knows.
     scale : str
         What the numbers are, as in Explanation.
+    span : (float, float), or None
+        The background's range, where a piecewise linear function is worth looking at.
     """
 
     def __init__(
@@ -40,12 +42,14 @@ class Curve:
         table: Any,
         offset: np.ndarray | None = None,
         scale: str = "",
+        span: tuple[float, float] | None = None,
     ) -> None:
         self.feature = feature
         self.output_names = output_names
         self._table = table
         self.offset = offset
         self.scale = scale
+        self.span = span
 
     @property
     def kind(self) -> str:
@@ -69,9 +73,12 @@ class Curve:
         """Return the curve as a table.
 
         Steps have the columns `lower, upper, closed, value`, one row for lower < x <= upper (the
-        first one holds -inf too, unless a row "both" says that it has a value of its own); levels
-        `level, value`; a function `x, value` at the background's distinct values. Several outputs
-        have one column `value_<output>` each. Missing is a row of its own.
+        first one holds -inf too, unless a row "both" says that it has a value of its own); linear
+        curves `x, value` at all knots, with two rows where the value jumps (up to x it is the
+        first) and three where a number has a value of its own, and one row beyond the knots on
+        either side, from where it goes straight on; levels `level, value`; a function `x, value` at
+        the background's distinct values. Several outputs have one column `value_<output>` each.
+        Missing is a row of its own.
         """
         frame, values = self._table.rows()
         if len(self.output_names) == 1:
@@ -180,6 +187,34 @@ class BinnedTable:
             gone = [np.array([curve.bins.n]) for _, curve in self.curves]
             values = np.concatenate([values, self._sum(np.array([missing]), gone)])
         return frame, values
+
+
+class LinearTable:
+    """A constant and piecewise linear curves."""
+
+    kind = "linear"
+
+    def __init__(self, curves: list, constant: np.ndarray, outputs: list[int]) -> None:
+        self.curves = curves  # (coefficient, curve)
+        self.constant = constant  # of all outputs
+        self.outputs = outputs
+
+    def evaluate(self, values: Any, name: Any) -> np.ndarray:
+        """Look the values up."""
+        found = [coefficient * curve.at(None, values) for coefficient, curve in self.curves]
+        return (self.constant + sum(found))[:, self.outputs]
+
+    def rows(self) -> tuple[pd.DataFrame, np.ndarray]:
+        """Return all knots, one place beyond them on either side, and missing."""
+        x = np.unique(np.concatenate([curve.breaks() for _, curve in self.curves]))
+        beyond = max(float(x[-1] - x[0]), abs(float(x[0])) * 1e-6, 1.0)
+        x = np.concatenate([[x[0] - beyond], x, [x[-1] + beyond]])
+        values = self.evaluate(x, None)
+        gone = [(coefficient, curve.missing()) for coefficient, curve in self.curves]
+        if all(missing is not None for _, missing in gone):
+            missing = self.constant + sum(coefficient * value for coefficient, value in gone)
+            x, values = np.append(x, np.nan), np.vstack([values, missing[self.outputs]])
+        return pd.DataFrame({"x": x}), values
 
 
 class ConstantTable:

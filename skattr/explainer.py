@@ -20,7 +20,15 @@ from sklearn.utils.validation import (
 )
 
 from skattr import frames, models
-from skattr.curves import BinnedTable, CellTable, ConstantTable, Curve, FunctionTable, LevelTable
+from skattr.curves import (
+    BinnedTable,
+    CellTable,
+    ConstantTable,
+    Curve,
+    FunctionTable,
+    LevelTable,
+    LinearTable,
+)
 from skattr.engines import Approximation, Engine, Jobs, TooCostly, is_asked_for
 from skattr.explanation import Explanation
 from skattr.inputs import (
@@ -349,7 +357,13 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
             chosen = [position(output, list(outputs), "curve", "output")]
         names = tuple(outputs[o] for o in chosen)
         offset = self._solved().offset.value[chosen]
-        return Curve(self._names[k], names, self._table(a, k, chosen), offset, self._scale)
+        table = self._table(a, k, chosen)
+        span = None
+        if isinstance(table, LinearTable):
+            points = frames.to_float(self._points[k])
+            points = points[np.isfinite(points)]
+            span = (float(points.min()), float(points.max())) if len(points) else None
+        return Curve(self._names[k], names, table, offset, self._scale, span)
 
     def describe(self) -> str:
         """Return a few lines: what will run, why, and what it costs."""
@@ -566,7 +580,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _table(
         self, a: int, k: int, outputs: list[int]
-    ) -> BinnedTable | CellTable | ConstantTable | LevelTable | FunctionTable:
+    ) -> BinnedTable | CellTable | ConstantTable | LevelTable | LinearTable | FunctionTable:
         solution = self._solved()
         grid = self._grid
         if grid is not None and not solution.rest[a] and grid.describe_cells(k) is not None:
@@ -576,9 +590,12 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
                 return cells
             if all(curve.bins is not None for _, curve in curves):
                 return BinnedTable(cells, curves, outputs, partial(self._at_values, a, k, outputs))
+        constant = solution.constants[a] + solution.estimates[a].value
+        if grid is None and solution.binned[a] and not solution.rest[a]:
+            curves = [(solution.terms[t].coefficient, curve) for t, curve in solution.binned[a]]
+            return LinearTable(curves, constant, outputs)
         if all(term.is_constant for term in self._active()):
-            value = solution.constants[a] + solution.estimates[a].value
-            return ConstantTable(value[outputs])
+            return ConstantTable(constant[outputs])
         function = partial(self._at_values, a, k, outputs)
         levels = self.pieces_.level_values(k)
         if levels is not None:

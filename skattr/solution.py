@@ -118,7 +118,6 @@ class Solution:
             if self.where[0, j] < 0:
                 result[:, place] = self.constants[j]
             for t, curve in self.binned[j]:
-                assert codes is not None
                 term = self.terms[t]
                 result[:, place] += term.coefficient * look_up(
                     term.engine, pieces, term.state, curve, X, codes, own, int(j), jobs

@@ -16,6 +16,7 @@ from skattr.engines.binned_additive import BinnedAdditive
 from skattr.engines.binned_products import BinnedProducts
 from skattr.engines.binned_rows import BinnedRows, look_up
 from skattr.engines.box_products import BoxProducts
+from skattr.engines.lines import Lines
 from skattr.engines.one_violation import OneViolation
 from skattr.engines.products import ProductTerms
 from skattr.measures.base import Measure
@@ -23,7 +24,7 @@ from skattr.pieces import Boxes, Pieces, Sum
 
 ENGINES = (
     OneViolation(), BinnedRows(), BoxProducts(), AdditiveTerms(), BinnedAdditive(), ProductTerms(),
-    BinnedProducts(),
+    BinnedProducts(), Lines(),
 )  # fmt: skip
 
 

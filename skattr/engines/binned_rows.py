@@ -145,7 +145,7 @@ def look_up(
     state: Any,
     curve: Any,
     X: Any,
-    codes: np.ndarray,
+    codes: np.ndarray | None,
     own: Own,
     a: int,
     jobs: Jobs,
@@ -156,7 +156,7 @@ def look_up(
     the other side of a threshold than its neighbours.
     """
     k = own[a][0]
-    result = curve.at(codes[k], frames.column(X, k))
+    result = curve.at(None if codes is None else codes[k], frames.column(X, k))
     gone = np.flatnonzero(np.isnan(result[:, 0]))
     if len(gone) and not curve.partial:
         raise ValueError(
@@ -164,6 +164,7 @@ def look_up(
             "it as float64"
         )
     if len(gone):
+        assert codes is not None
         rows = frames.take_rows(X, gone)
         some = np.ascontiguousarray(codes[:, gone])
         result[gone] = engine.integrate(pieces, state, rows, some, own, [a], jobs)[:, 0]

@@ -16,6 +16,7 @@
 | one_layer_normal  | ReLU     | normals             | exact, if one hidden layer; groups         |
 | one_layer_uniform | ReLU     | factors             | exact, if uniform and one layer; groups    |
 | polytopes         | ReLU     | factors             | exact, if uniform and few columns; groups  |
+| lines             | Relu…    | rows, bins          | exact curves; groups row by row            |
 | addends           | Sum      | those of its parts  | exact; groups                              |
 | finite_sum        | any      | rows, bins          | exact, one model call for a distinct value |
 | evaluation        | any      | atoms               | exact, one evaluation an atom              |
@@ -44,6 +45,7 @@ from skattr.engines.evaluation import Evaluation
 from skattr.engines.finite_grid import FiniteGrid
 from skattr.engines.finite_sum import FiniteSum
 from skattr.engines.increments import Increments
+from skattr.engines.lines import Lines
 from skattr.engines.mixed_products import MixedProducts
 from skattr.engines.one_layer_normal import OneLayerNormal
 from skattr.engines.one_layer_uniform import OneLayerUniform
@@ -70,6 +72,7 @@ ENGINES = (
     OneLayerNormal(),
     OneLayerUniform(),
     Polytopes(),
+    Lines(),
     Addends(),
     FiniteSum(),
     Evaluation(),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -15,6 +17,7 @@ from skattr.pieces.columnwise import Columnwise, Front
 from skattr.pieces.outputs import Output
 from skattr.pieces.regions import Region, regions_of
 from skattr.pieces.routes import refusals
+from skattr.pieces.steps import MISSING
 
 FAR = 2.0**60  # a number beside which the centre of a scaler is nothing
 SINGLE = 1e-5  # how far a model that computes in float32 may be off
@@ -82,6 +85,22 @@ class Line(NamedTuple):
     places: np.ndarray  # (q,) which inputs they are
     start: np.ndarray  # (q,)
     direction: np.ndarray  # (q,)
+    missing: np.ndarray | None = None  # (q,) what they are if it is missing, None: it may not be
+    infinite: bool = False  # whether it may be infinite
+
+    def folded(self, k: int) -> Line | None:
+        """Return the line of one input x - origin in place k, if a missing value lies on it too."""
+        missing = None
+        if self.missing is not None:
+            c = int(np.abs(self.direction).argmax())
+            missing = np.zeros(1)
+            if self.direction[c]:
+                missing += (self.missing[c] - self.start[c]) / self.direction[c]
+            size = np.abs(self.start) + np.abs(self.missing)
+            off = np.abs(self.start + missing * self.direction - self.missing)
+            if (off > 1e-13 * size).any():
+                return None
+        return Line(self.origin, np.array([k]), np.zeros(1), np.ones(1), missing, self.infinite)
 
 
 class ReluNetwork(Columnwise):
@@ -121,8 +140,9 @@ class ReluNetwork(Columnwise):
         self.is_plain = False
         self.origin = np.zeros(0)
         self.lines = {k: line for k in range(len(self.names)) if (line := self._line(k))}
-        if set(self.columns.tolist()) <= set(self.lines):
-            self._fold()
+        folded = {k: line.folded(k) for k, line in self.lines.items()}
+        if all(folded.get(k) is not None for k in set(self.columns.tolist())):
+            self._fold(folded)
 
     def numbers(self, X: Any) -> np.ndarray:
         """Return the inputs, (n, p) in float64; refuses what the model refuses."""
@@ -133,7 +153,20 @@ class ReluNetwork(Columnwise):
         result = np.zeros((len(X), len(self.names)))
         for k in set(self.columns.tolist()):
             result[:, k] = frames.to_float(frames.column(X, k)) - self.origin[k]
+            missing = self.lines[k].missing
+            if missing is not None:
+                result[np.isnan(result[:, k]), k] = missing[0]
         return result
+
+    def own_numbers(self, X: Any, columns: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+        """Return which inputs come from some columns, (q,), and what they are in X, (n, q).
+
+        The other columns of X are not looked at.
+        """
+        rows = frames.with_columns(self.row.X, {k: frames.column(X, k) for k in columns})
+        whose = np.arange(len(self.names)) if self.is_plain else self.columns
+        places = np.flatnonzero(np.isin(whose, columns))
+        return places, self.numbers(rows)[:, places]
 
     def forward(self, Z: np.ndarray) -> np.ndarray:
         """Return the network at inputs, (n, k)."""
@@ -195,31 +228,42 @@ class ReluNetwork(Columnwise):
         """Return how the inputs of a column depend on its numbers, if that is affine."""
         tracks = [track for tracks in self.tracks for track in tracks]
         places = np.array([c for c, track in enumerate(tracks) if track.column == k], int)
-        if frames.is_level(self.row.X, k) or not all(tracks[c].affine for c in places):
+        straight = all(tracks[c].affine or tracks[c].kind == MISSING for c in places)
+        if not len(places) or not straight or frames.is_level(self.row.X, k):
             return None
-        if not self.behind_steps:
-            return Line(0.0, places, np.zeros(len(places)), np.ones(len(places)))
 
         def at(*values: float) -> np.ndarray:
-            return self._inputs(frames.with_columns(self.row.X, {k: np.array(values)}))[:, places]
+            table = frames.with_columns(self.row.X, {k: np.array(values)})
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return self._inputs(table)[:, places]
 
+        def taken(value: float) -> np.ndarray | None:
+            with suppress(ValueError):
+                return at(value)[0]
+            return None
+
+        missing, infinite = taken(np.nan), taken(np.inf) is not None
+        if missing is not None and np.isnan(missing).any():
+            missing = None
+        if not self.behind_steps:
+            return Line(0.0, places, np.zeros(len(places)), np.ones(len(places)), None, infinite)
         low, high = at(-FAR, FAR)
         direction = high / (2 * FAR) - low / (2 * FAR)
         origin = 0.0
         for c in np.flatnonzero(direction)[:1]:  # where the first of them is 0: steps round there
             for _ in range(2):
                 origin -= float(at(origin)[0, c] / direction[c])
-        return Line(origin, places, at(origin)[0], direction)
+        return Line(origin, places, at(origin)[0], direction, missing, infinite)
 
-    def _fold(self) -> None:
+    def _fold(self, folded: dict) -> None:
         """Let the first affine map begin at raw columns."""
         d, p = len(self.names), len(self.columns)
         slopes, starts, self.origin = np.zeros((p, d)), np.zeros(p), np.zeros(d)
         for k, line in self.lines.items():
             slopes[line.places, k], starts[line.places] = line.direction, line.start
             self.origin[k] = line.origin
-            one = np.array([k], int)
-            self.lines[k] = Line(line.origin, one, np.zeros(1), np.ones(1))
+        self.lines = folded
         if self.layers:
             weight, bias, slope = self.layers[0]
             self.layers[0] = Layer(weight @ slopes, weight @ starts + bias, slope)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 THIN = 30  # effective rows below which a value is not to be trusted
+DENSE = 1000  # points of a line that is bent more often
 BEYOND = 0.05  # how far the outer steps are drawn, where data does not tell
 STRIP = 0.11  # height of the strip of data, of the axes
 TICKS = 40  # names of levels that can be read next to each other
@@ -165,12 +166,29 @@ def _line(one: Curve, label: str | None, output: Any, centered: bool) -> Line:
         inside = frame["x"].notna().to_numpy()
         gone = values[~inside]
         x, values = frame["x"][inside], values[inside]
+        if one.span is not None:
+            x, values = _within(x.to_numpy(float), values, *one.span)
     read = as_column(x, one.feature)
     missing = float(gone[0]) if len(gone) else None
     if read.levels is not None:
         return Line(label, "levels", read.levels, values, missing)
     kind = "steps" if one.kind == "steps" else "line"
     return Line(label, kind, read.numbers, values, missing, read.dates, read.unit)
+
+
+def _within(
+    x: np.ndarray, values: np.ndarray, low: float, high: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return a piecewise linear curve near the data: all knots there or, if many, a dense grid."""
+    beyond = BEYOND * (high - low)
+    ends = np.array([low - beyond, high + beyond])
+    inside = (x > ends[0]) & (x < ends[1])
+    places = np.concatenate([ends[:1], x[inside], ends[1:]])
+    if len(places) > DENSE:
+        places = np.linspace(ends[0], ends[1], DENSE)
+        return places, np.interp(places, x, values)
+    first, last = np.interp(ends, x, values)
+    return places, np.concatenate([[first], values[inside], [last]])
 
 
 def _thin(support: Any, column: Column | None) -> np.ndarray | None:

@@ -83,7 +83,8 @@ class Column:
             return curve
         known = Known(curve.kind, curve._table.frame, curve._table.values[:, [o]])
         offset = None if curve.offset is None else curve.offset[[o]]
-        return Curve(curve.feature, curve.output_names[o : o + 1], known, offset, curve.scale)
+        names = curve.output_names[o : o + 1]
+        return Curve(curve.feature, names, known, offset, curve.scale, curve.span)
 
     def levels(self) -> set | None:
         """Return the levels that the model tells apart, or None if nothing says so."""
