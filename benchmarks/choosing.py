@@ -118,7 +118,7 @@ def networks(quick):
     atoms = rng.random((500, D))
     wanted = np.where(np.abs(truth[0]) > BETA, np.sign(truth[0]), 0.0)
     for constraint in ("sensitive", "probability", None):
-        learner = FrankWolfeMeasure(atoms, ThresholdLoss(ALPHA), constraint, tol=1e-3)
+        learner = FrankWolfeMeasure(atoms, ThresholdLoss(ALPHA), constraint)
         learner.fit(fit, wanted)
         floors = [*at_least(0.85), None] if constraint == "sensitive" else None
         add(f"Frank-Wolfe, {constraint or 'signed'}", learner.attributions, floors)

@@ -212,6 +212,9 @@ def test_sensitive_by_construction_and_reproducible():
     points, weights = learned[0].build()
     expected = np.array([[w @ f(points) for w in weights] for f in MODELS])
     np.testing.assert_allclose(learned[0].attributions(MODELS), expected)
+    for f, values in zip(MODELS, expected, strict=True):
+        explainer = MeasureExplainer(f, learned[0].measure_).fit(X)
+        np.testing.assert_allclose(explainer.explain(X[:2]).values, [values, values])
     for j in range(3):  # the learned weights are those of the pairs
         np.testing.assert_allclose(
             expected[:, j], matrix("sensitive", j) @ learned[0].weights_[j], atol=1e-12
