@@ -19,23 +19,25 @@ def is_module(estimator: Any) -> bool:
 
 
 def check(module: Any) -> None:
-    """Refuse a module whose answers are random, or that cannot be evaluated."""
+    """Refuse a module whose answers are random, or that has no numbers."""
     import torch
+    from torch.nn.modules.batchnorm import _NormBase
+    from torch.nn.modules.dropout import _DropoutNd
 
-    moving = (torch.nn.modules.batchnorm._NormBase, torch.nn.modules.dropout._DropoutNd)
-    training = [
-        name or type(part).__name__
-        for name, part in module.named_modules()
-        if part.training and isinstance(part, moving)
-    ]
-    if training:
-        raise ValueError(
-            f"{type(module).__name__} is in training mode, where {', '.join(training)} "
-            "depends on the other rows or on chance; call .eval() first"
-        )
+    kind = type(module).__name__
+    for name, part in module.named_modules():
+        if part.training and isinstance(part, _DropoutNd | _NormBase | torch.nn.RReLU):
+            raise ValueError(
+                f"{kind} is in training mode, where its layer {name!r} ({type(part).__name__}) "
+                "depends on chance or on the other rows: call .eval() first"
+            )
     for name, tensor in [*module.named_parameters(), *module.named_buffers()]:
-        if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
-            raise ValueError(f"{name} of {type(module).__name__} has weights that are not finite")
+        if torch.nn.parameter.is_lazy(tensor) or tensor.is_meta:
+            raise ValueError(
+                f"{kind}: {name!r} has no numbers (device {str(tensor.device)!r}); load its weights"
+            )
+        if not bool(torch.isfinite(tensor).all()):
+            raise ValueError(f"{kind}: {name!r} holds NaN or infinite numbers")
 
 
 def place(module: Any) -> tuple[Any, Any]:

@@ -29,6 +29,7 @@ from skattr.pieces.readers import (
     mlp,
     pipelines,
     sklearn_trees,
+    torch,
     xgboost,
 )
 
@@ -41,6 +42,7 @@ READERS: tuple[Any, ...] = (
     linear,
     kernels,
     mlp,
+    torch,
     ebm,
     pipelines,
     ensembles,
