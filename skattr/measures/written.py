@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from inspect import signature
 from typing import Any, Self
 
 import numpy as np
@@ -39,6 +40,15 @@ class Written(Measure):
         self.names_ = background.names
         self.row_ = Kept(frames.copy(frames.take_rows(background.X, slice(1))))
         return self
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        changed = {
+            name: value
+            for name, value in self.get_params(deep=False).items()
+            if value is not signature(type(self)).parameters[name].default
+        }
+        words = ", ".join(f"{name}={_in_words(value)}" for name, value in changed.items())
+        return f"{type(self).__name__}({words})"
 
     def table(self, points: Any, what: str) -> Any:
         """Return points, an array (m, d) or a frame, as a table like X."""
@@ -86,6 +96,13 @@ class OnDomain(Written):
     def points(self, y: np.ndarray) -> Any:
         """Return numbers (n, d) as a table like X."""
         return self.table(y, type(self).__name__)
+
+
+def _in_words(value: Any) -> str:
+    """Return the repr of a parameter, of a function its name: where it lies says nothing."""
+    if isinstance(value, list | tuple) and all(callable(one) for one in value):
+        return f"[{', '.join(map(_in_words, value))}]"
+    return getattr(value, "__name__", type(value).__name__) if callable(value) else repr(value)
 
 
 def as_point(x: Any) -> np.ndarray:
