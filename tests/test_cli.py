@@ -93,6 +93,22 @@ def test_parquet(files, capsys):
         assert code == 0 and len(pd.read_parquet(folder / "values.parquet")) == 5
 
 
+def test_parquet_in_and_out(files):
+    pytest.importorskip("pyarrow", reason="Parquet files need pyarrow")
+    folder, model, X = files
+    for name in ("train", "test"):
+        pd.read_csv(folder / f"{name}.csv").to_parquet(folder / f"{name}.parquet")
+    tables = ["--background", folder / "train.parquet", "--data", folder / "test.parquet"]
+    out = folder / "values.parquet"
+    assert run(folder, "explain", *tables, "-o", out) == 0
+    found = pd.read_parquet(out)
+    wanted = MeasureExplainer(model).fit(X).explain(X[:5]).to_frame()
+    assert list(found) == ["row", "n", "word"] and found["row"].tolist() == [0, 1, 2, 3, 4]
+    np.testing.assert_array_equal(found[["n", "word"]], wanted[["n", "word"]])
+    assert run(folder, "explain", *tables, "-o", out, model="classes.pkl") == 0
+    assert list(pd.read_parquet(out)) == ["row", "0__n", "1__n", "2__n"]
+
+
 def test_report(files, capsys):
     pytest.importorskip("jinja2", reason="the report needs jinja2")
     folder, _, _ = files
