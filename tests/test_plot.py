@@ -817,3 +817,19 @@ def test_ticks_of_the_user_stay():
     ax.xaxis.set_major_locator(matplotlib.ticker.MultipleLocator(0.5))
     plot.bar(made([[1.0, 2.0]]), ax=ax)
     assert isinstance(ax.xaxis.get_major_locator(), matplotlib.ticker.MultipleLocator)
+
+
+@pytest.mark.parametrize("width", [5.4, 7.2])
+@pytest.mark.parametrize("gap", [0.0, 0.3])
+def test_a_waterfall_is_not_cut_off(width, gap):
+    values = np.array([[0.2, -0.006224, -0.0008349, 0.1, 1e-5]])
+    explanation = made(values, base_value=0.1, predictions=np.array([0.1 + values.sum() + gap]))
+    figure, ax = plt.subplots(figsize=(width, 4), layout="constrained")
+    plot.waterfall(explanation, 0, ax=ax)
+    figure.canvas.draw()
+    whole, inside = figure.bbox, ax.get_window_extent()
+    title = ax.title.get_window_extent()
+    assert whole.x0 <= title.x0 and title.x1 <= whole.x1
+    for text in ax.texts:
+        box = text.get_window_extent()
+        assert inside.x0 <= box.x0 and box.x1 <= whole.x1, text.get_text()

@@ -161,8 +161,20 @@ def _draw_bars(ax: Axes, sums: Sums, error: np.ndarray | None, n_own: int) -> No
                     ha="left" if side > 0 else "right")  # fmt: skip
     low = float(min(left.min(), (ends - reach).min()))
     high = float(max(left.max(), (ends + reach).max()))
-    margin = 0.16 * ((high - low) or abs(high) or 1.0)  # room for the numbers
-    ax.set_xlim(low - margin, high + margin)
+    room = _room(ax, sizes)
+    below, above = (room if side.any() else 0.04 for side in (sizes < 0, sizes >= 0))
+    width = ((high - low) or abs(high) or 1.0) / (1 - below - above)
+    ax.set_xlim(low - below * width, high + above * width)
+
+
+def _room(ax: Axes, sizes: np.ndarray) -> float:
+    """Return the part of the axes that the longest number takes; names may take a fifth."""
+    from matplotlib.font_manager import FontProperties
+
+    letters = max(len(drawing.number(size, sign=True)) for size in sizes)
+    points = 0.62 * letters * FontProperties(size="small").get_size_in_points() + 6
+    have = 0.8 * ax.get_window_extent().width / ax.figure.dpi * 72
+    return min(points / max(have, 1.0), 0.35)
 
 
 def _draw_words(ax: Axes, sums: Sums, one: Explanation, centered: bool) -> None:
@@ -179,9 +191,9 @@ def _draw_words(ax: Axes, sums: Sums, one: Explanation, centered: bool) -> None:
     if sums.prediction is not None:
         parts = [f"prediction {drawing.number(sums.prediction)} = {drawing.number(sums.start)}",
                  f"{_added(total)} attributed"]  # fmt: skip
-        if not sums.complete:
-            parts.append(f"{_added(sums.gap)} {NOT_ATTRIBUTED}")
-        ax.set_title(" ".join(parts), fontsize="medium", **drawing.LITERAL)
+        if not sums.complete:  # which is too long for one line
+            parts.append(f"\n{_added(sums.gap)} {NOT_ATTRIBUTED}")
+        ax.set_title(" ".join(parts).replace(" \n", "\n"), fontsize="medium", **drawing.LITERAL)
     drawing.label_x(ax, label)
 
 
