@@ -203,3 +203,28 @@ def test_hostile_strings(browser, part, tmp_path):
     assert len(labels(browser)) == len(some) * 2
     assert browser.run("document.querySelectorAll('h1').length") == 1
     assert browser.run("document.querySelectorAll('script').length") == 2
+
+
+def test_print(browser, explained):
+    browser.open(explained[0])
+    browser.call("Emulation.setEmulatedMedia", media="print")
+    browser.call("Emulation.setDeviceMetricsOverride", width=718, height=1000,
+                 deviceScaleFactor=1, mobile=False)  # fmt: skip
+    try:
+        hidden = browser.run(
+            "[...document.querySelectorAll('section,article')].filter(e => !e.offsetHeight).length"
+        )
+        wide = browser.run("document.documentElement.scrollWidth")
+        controls = browser.run(
+            "[...document.querySelectorAll('input,select,nav')].filter(e => e.offsetHeight).length"
+        )
+        beside = browser.run(
+            "(([a, b]) => a.getBoundingClientRect().right <= b.getBoundingClientRect().left)"
+            "([...document.querySelector('article .pair').children])"
+        )
+        # a button is not repeated with the heading of a table on each page
+        heading = browser.run("getComputedStyle(document.querySelector('thead button')).display")
+    finally:
+        browser.call("Emulation.setEmulatedMedia", media="")
+        browser.call("Emulation.clearDeviceMetricsOverride")
+    assert hidden == 0 and wide <= 718 and controls == 0 and beside and heading == "contents"
