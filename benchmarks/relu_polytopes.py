@@ -14,11 +14,14 @@ Errors are in units of the standard deviation of f over the box. The truth is th
 that are cut by the last layer too, another way through the network than the one that is timed.
 """
 
+import warnings
 from functools import partial
 from itertools import product
 
 import numpy as np
+from scipy.spatial import Delaunay
 from scipy.stats import qmc
+from sklearn.neural_network import MLPRegressor
 
 from benchmarks.timing import Floor, Table, best, summarize
 from skattr import MeasureExplainer
@@ -32,13 +35,9 @@ CHUNK = 2**16
 
 def network(d, seed=0):
     """Return a perceptron d-16-16-1 with random weights."""
-    from sklearn.neural_network import MLPRegressor
-
     rng = np.random.default_rng(seed)
-    model = MLPRegressor(hidden_layer_sizes=(16, 16), max_iter=1, tol=1e9, n_iter_no_change=1)
+    model = MLPRegressor(hidden_layer_sizes=(16, 16), max_iter=1)
     X = rng.uniform(-1, 1, (64, d))
-    import warnings
-
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(X, X[:, 0])
@@ -119,15 +118,11 @@ def composite_simpson(f, d, t):
 
 def truth(explainer, d, t):
     """Return the value from regions that are cut by all layers, each integrated by a cone sum."""
-    from scipy.spatial import Delaunay
-
     total = 0.0
     sides = [(t, t)] + [(-1.0, 1.0)] * (d - 1)
     for a, b, vertices, volume in explainer.pieces_.regions(sides):
         y = vertices[:, 1:]
-        if d == 2:
-            mean = y.mean(axis=0)
-        elif volume < 1e-13:
+        if d == 2 or volume < 1e-13:  # an interval, or too flat for Qhull
             mean = y.mean(axis=0)
         else:
             simplices = y[Delaunay(y).simplices]

@@ -1,6 +1,7 @@
 """Networks with one hidden layer: closed forms against rational numbers, quadrature and cells."""
 
 import math
+import pickle
 from fractions import Fraction
 from itertools import product
 
@@ -349,3 +350,11 @@ def test_bits_of_uniform_units_and_batches():
 def test_the_engine_says_why_not():
     network = read(random_perceptron(0, 2, [3, 3]), 2)
     assert "one hidden layer" in OneLayerUniform().refuses(network, Uniform())
+
+
+@pytest.mark.parametrize("measure", [GAUSSIAN, DIAGONAL, FULL, Uniform()])
+def test_pickles_answer_the_same(measure):
+    X = table()
+    explainer = MeasureExplainer(random_perceptron(0, 4, [6]), measure).fit(X)
+    values = explainer.explain(X[:5]).values
+    assert_array_equal(pickle.loads(pickle.dumps(explainer)).explain(X[:5]).values, values)

@@ -1,5 +1,6 @@
 """Cells of ReLU networks: against Qhull, quasi-random points and plain loops."""
 
+import pickle
 import warnings
 from itertools import pairwise
 
@@ -505,3 +506,10 @@ def test_no_box_at_all():
     cells = Cells(random_network(0, 2, [3, 3]), 10)
     box = Uniforms(1.0, np.full(3, np.nan), np.zeros((3, 0)))
     assert np.isnan(cells.integral([box])[0]).all()
+
+
+def test_pickles_answer_the_same():
+    explainer = fitted()
+    values = explainer.explain(table()[:5]).values
+    again = pickle.loads(pickle.dumps(explainer))
+    assert_array_equal(again.explain(table()[:5]).values, values)
