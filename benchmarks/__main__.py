@@ -9,6 +9,7 @@ BENCHMARKS = {
     "trees": ("benchmarks.trees", "forests and boosting against predict and peers"),
     "report": ("benchmarks.report", "the HTML report of many rows: time and size"),
     "pipelines": ("benchmarks.pipelines", "raw columns behind preprocessing; boosting libraries"),
+    "relu": ("benchmarks.relu", "ReLU networks: lines, polytopes, closed form"),
     "conditional": ("benchmarks.conditional", "conditional measures: error, speed, faithfulness"),
     "choosing": ("benchmarks.choosing", "optimised measures: what they gain, what choosing costs"),
 }

@@ -172,7 +172,8 @@ class ReluNetwork(Columnwise):
         """Return the network at inputs, (n, k)."""
         for layer in self.layers:
             Z = Z @ layer.weight.T + layer.bias
-            Z = np.where(Z >= 0, Z, layer.slope * Z)
+            with np.errstate(invalid="ignore"):  # 0 · inf, which is 0 here
+                Z = np.where(Z >= 0, Z, np.where(layer.slope == 0, 0.0, layer.slope * Z))
         return Z @ self.weight.T + self.bias
 
     def local(self, Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
