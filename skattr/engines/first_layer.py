@@ -47,9 +47,15 @@ class FirstLayer:
         line = self.network.lines.get(k)
         return np.flatnonzero(self.network.columns == k) if line is None else line.places
 
+    def is_affine(self, k: int) -> bool:
+        """Tell whether a column is known to enter by an affine function, or does not enter."""
+        return k in self.network.lines or not len(self.places(k))
+
     def slope(self, k: int) -> np.ndarray:
-        """Return what a column of numbers adds for each unit of it, (m,)."""
-        line = self.network.lines[k]
+        """Return what an affine column adds for each unit of it, (m,)."""
+        line = self.network.lines.get(k)
+        if line is None:
+            return np.zeros(len(self.bias))
         return self.weight[:, line.places] @ line.direction
 
     def at(self, k: int, values: Any) -> np.ndarray:
@@ -58,8 +64,10 @@ class FirstLayer:
         if line is not None:
             start = self.weight[:, line.places] @ line.start
             return start + (np.asarray(values, float)[:, None] - line.origin) * self.slope(k)
-        rows = frames.with_columns(self.network.row.X, {k: values})
         places = self.places(k)
+        if not len(places):
+            return np.zeros((len(values), len(self.bias)))
+        rows = frames.with_columns(self.network.row.X, {k: values})
         return by_row(self.network.numbers(rows)[:, places], self.weight[:, places].T)
 
     def at_rows(self, X: Any, columns: tuple[int, ...]) -> np.ndarray:
@@ -122,13 +130,14 @@ def is_shallow(network: ReluNetwork) -> str | None:
 def uniform_laws(network: ReluNetwork, term: Any, own: Own, engine: Engine, jobs: Jobs) -> Laws:
     """Return the laws of a term, or refuse those that are not uniform on this network."""
     components, pinned = term.factors()
+    first = FirstLayer(network)
     for _, laws in components:
         for k, law in enumerate(laws):
             if isinstance(law, Levels):
                 continue
             if not isinstance(law, Interval):
                 raise ValueError(f"column {network.names[k]!r} of {term!r} is not uniform")
-            if k not in network.lines and law.low != law.high:
+            if law.low != law.high and not first.is_affine(k):
                 raise ValueError(
                     f"column {law.name!r} is not known to enter the network by an affine function, "
                     "so that nothing about its range is known exactly"

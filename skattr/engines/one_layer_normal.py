@@ -4,14 +4,15 @@
     E max(0, N(m, s²)) = m Φ(m/s) + s φ(m/s)
 
 Given X_j = t each unit is, in each component, a normal number whose mean is affine in t and whose
-variance does not depend on t. Exact in any number of columns. Once, O(components · columns² ·
-units) for each attribution; a value costs O(components · units).
+variance does not depend on t. A missing own value stays missing, and is not conditioned on. Exact
+in any number of columns. Once, O(components · columns² · units) for each attribution; a value costs
+O(components · units).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,16 +28,25 @@ from skattr.pieces import Pieces, ReluNetwork
 ROW_BLOCK = 4096
 
 
+class Given(NamedTuple):
+    """What each component says of the units, given the values t of some columns.
+
+    Their means are constants + slopes · (t - centers).
+    """
+
+    constants: np.ndarray  # (C, m)
+    centers: np.ndarray  # (C, n_own)
+    slopes: np.ndarray  # (C, m, n_own)
+    scales: np.ndarray  # (C, m) standard deviations
+
+
 @dataclass(eq=False)
 class State:
-    """What each component says of the units, for each attribution."""
+    """The law, and what it says given each attribution."""
 
     family: Any
     names: list
-    constants: np.ndarray  # (C, m) means of the units at the centers
-    centers: np.ndarray  # (C, d)
-    slopes: list[np.ndarray]  # (C, m, n_own) for each attribution
-    scales: list[np.ndarray]  # (C, m)
+    given: list[Given]
 
 
 class OneLayerNormal(Engine):
@@ -52,7 +62,8 @@ class OneLayerNormal(Engine):
         reason = super().refuses(pieces, term)
         if reason is None and isinstance(pieces, ReluNetwork):
             reason = is_shallow(pieces)
-            bent = [name for k, name in enumerate(pieces.names) if k not in pieces.lines]
+            first = FirstLayer(pieces)
+            bent = [name for k, name in enumerate(pieces.names) if not first.is_affine(k)]
             if bent and reason is None:
                 reason = f"column {bent[0]!r} is not known to enter by an affine function"
         return reason
@@ -65,14 +76,7 @@ class OneLayerNormal(Engine):
         """Find means and variances of all units given each attribution."""
         family, names = term.normals()
         first = FirstLayer(pieces)
-        d = len(pieces.names)
-        weights = np.stack([first.slope(k) for k in range(d)], axis=1)  # (m, d)
-        found = [family.linear(weights, list(columns)) for columns in own]
-        centers = found[0][0]
-        constants = first.bias + sum(first.at(k, centers[:, k]) for k in range(d))
-        return State(
-            family, names, constants, centers, [f[1] for f in found], [f[2] for f in found]
-        )
+        return State(family, names, [_given(first, family, columns) for columns in own])
 
     def mean(self, pieces: ReluNetwork, state: State) -> None:
         """Leave the mean over the background to an engine for rows."""
@@ -82,22 +86,57 @@ class OneLayerNormal(Engine):
         self, pieces: Any, state: Any, X: Any, codes: Any, own: Own, chosen: list[int], jobs: Jobs
     ) -> np.ndarray:
         """Return the means of the units, added up."""
-        result = np.zeros((len(X), len(chosen), pieces.n_outputs))
-        slope, weight, bias = FirstLayer(pieces).rest()
+        result = np.empty((len(X), len(chosen), pieces.n_outputs))
+        first = FirstLayer(pieces)
         for place, a in enumerate(chosen):
-            t = np.stack([as_numbers(frames.column(X, k), state.names[k]) for k in own[a]], axis=1)
-            shares = state.family.shares(t, list(own[a]))
-            centers = np.ascontiguousarray(state.centers[:, own[a]])
-            out = np.zeros((len(X), pieces.n_outputs))
-
-            def fill(rows: slice, a: int = a, t: Any = t, shares: Any = shares,
-                     centers: Any = centers, out: Any = out) -> None:  # fmt: skip
-                relu_means.add_normal(
-                    t[rows], shares[rows], state.constants, centers, state.slopes[a],
-                    state.scales[a], slope, weight, out[rows],
-                )  # fmt: skip
-
-            blocks = [slice(i, i + ROW_BLOCK) for i in range(0, len(X), ROW_BLOCK)]
-            list(in_order(fill, blocks, jobs.n_jobs))
-            result[:, place] = bias + out
+            columns = own[a]
+            t = np.stack([as_numbers(frames.column(X, k), state.names[k]) for k in columns], axis=1)
+            gone = np.isnan(t)
+            whole = np.flatnonzero(~gone.any(axis=1))
+            values = np.empty((len(X), pieces.n_outputs))
+            values[whole] = _means(first, state.family, columns, t[whole], state.given[a], jobs)
+            for kind in np.unique(gone[gone.any(axis=1)], axis=0):
+                rows = np.flatnonzero((gone == kind).all(axis=1))
+                known = tuple(k for k, missing in zip(columns, kind, strict=True) if not missing)
+                absent = tuple(k for k, missing in zip(columns, kind, strict=True) if missing)
+                added = first.at_rows(frames.take_rows(X, rows[:1]), absent)[0]
+                given = _given(first, state.family, known, absent)
+                given = given._replace(constants=given.constants + added)
+                values[rows] = _means(first, state.family, known, t[rows][:, ~kind], given, jobs)
+            result[:, place] = values
         return result
+
+
+def _given(
+    first: FirstLayer, family: Any, columns: tuple[int, ...], absent: tuple[int, ...] = ()
+) -> Given:
+    """Return what the law says given some columns, of all that are not absent."""
+    present = [k for k in range(len(first.network.names)) if k not in absent]
+    weights = np.zeros((len(first.bias), len(first.network.names)))  # (m, d)
+    for k in present:
+        weights[:, k] = first.slope(k)
+    centers, slopes, scales = family.linear(weights, list(columns))
+    constants = first.bias + sum(first.at(k, centers[:, k]) for k in present)
+    own = np.ascontiguousarray(centers[:, list(columns)])
+    return Given(np.ascontiguousarray(constants), own, slopes, scales)
+
+
+def _means(
+    first: FirstLayer,
+    family: Any,
+    columns: tuple[int, ...],
+    t: np.ndarray,
+    given: Given,
+    jobs: Jobs,
+) -> np.ndarray:
+    """Return the means of f given values t of some columns, (n, k)."""
+    slope, weight, bias = first.rest()
+    out = np.zeros((len(t), len(bias)))
+    shares = family.shares(t, list(columns))
+
+    def fill(rows: slice) -> None:
+        relu_means.add_normal(t[rows], shares[rows], *given, slope, weight, out[rows])
+
+    blocks = [slice(i, i + ROW_BLOCK) for i in range(0, len(t), ROW_BLOCK)]
+    list(in_order(fill, blocks, jobs.n_jobs))
+    return bias + out

@@ -29,10 +29,11 @@ class Region(NamedTuple):
 def regions_of(network: ReluNetwork, domain: Any) -> Iterator[Region]:
     """Yield the regions of positive volume; `domain` is (d, 2), or {column: (low, high)} of all."""
     if not network.is_plain:
-        rest = [name for k, name in enumerate(network.names) if k not in network.lines]
+        used = set(network.columns.tolist())
+        rest = [n for k, n in enumerate(network.names) if k in used and k not in network.lines]
         raise ValueError(
-            f"regions are polytopes of numbers, and column {rest[0]!r} does not enter the network "
-            "by an affine function"
+            "regions are polytopes of numbers, and not every column enters the network by one "
+            f"affine function: {rest or network.names}"
         )
     low, high = _sides(domain, network.names)
     return _regions(network, low, high)
