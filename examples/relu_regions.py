@@ -37,7 +37,7 @@ print(explainer.describe(), end="\n\n")
 
 regions = list(explainer.pieces_.regions(box))
 print(f"{len(regions)} regions, the largest has the area {max(r.volume for r in regions):.3f}")
-print(f"their areas add up to {sum(r.volume for r in regions):.15f}, of 4", end="\n\n")
+print(f"their areas add up to {sum(r.volume for r in regions):.12f}, of 4", end="\n\n")
 
 
 def riemann(values):
