@@ -60,6 +60,31 @@ def test_report(tmp_path, monkeypatch, capsys):
     assert "Rents: Conditional" in (tmp_path / "flats-conditional.html").read_text()
 
 
+def test_which_measure(capsys):
+    runpy.run_path(str(EXAMPLES / "which_measure.py"), run_name="__main__")
+    printed = capsys.readouterr().out
+    assert "sensitivity" in printed and "insertion is off" in printed
+    assert "conditional, centred. Only" in printed  # the recommendation
+
+
+PAPER = sorted((EXAMPLES / "paper").glob("*.py"))
+
+
+@pytest.mark.parametrize("script", PAPER, ids=lambda path: path.stem)
+def test_paper(script, capsys, monkeypatch):
+    monkeypatch.setattr(sys, "argv", [script.name])
+    runpy.run_path(str(script), run_name="__main__")  # each compares what it computes
+    assert len(capsys.readouterr().out.splitlines()) > 3
+    assert f"`{script.name}`" in (script.parent / "README.md").read_text()
+
+
+def test_figure_of_the_paper(tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib", reason="the picture needs matplotlib")
+    monkeypatch.setattr(sys, "argv", ["recall.py", str(tmp_path / "recall.png")])
+    runpy.run_path(str(EXAMPLES / "paper" / "recall.py"), run_name="__main__")
+    assert (tmp_path / "recall.png").read_bytes().startswith(b"\x89PNG")
+
+
 @pytest.mark.parametrize("arguments", [[], ["demo", "--rows", "0"], ["nothing"]])
 def test_wrong_usage(arguments, capsys):
     with pytest.raises(SystemExit) as stop:
