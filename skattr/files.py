@@ -115,11 +115,13 @@ def values_table(explanation: Explanation) -> pd.DataFrame:
 
 
 def check_result(path: str) -> None:
-    """Refuse a name that does not say how to write, before anything is computed."""
+    """Refuse what could not be written, before anything is computed."""
     if Path(path).suffix.lower() not in RESULTS:
         raise ValueError(f"{path}: values are written as .csv, .json or .parquet")
     if not Path(path).resolve().parent.is_dir():
         raise FileNotFoundError(f"there is no folder {Path(path).resolve().parent}")
+    if Path(path).suffix.lower() == ".parquet":
+        _parquet(lambda: pd.DataFrame({"row": [0]}).to_parquet(io.BytesIO()))
 
 
 def write_table(table: pd.DataFrame, path: str) -> None:
