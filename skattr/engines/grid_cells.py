@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import product
+from functools import partial
 from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from skattr import frames
+from skattr.engines.blocks import blocks
 from skattr.engines.places import Device, Host, place_of
 from skattr.kernels import grids
 from skattr.measures.points import ProductPoints
 from skattr.measures.written import as_point
-
-BLOCK = 2**18  # vertices or cells that are looked at together
 
 
 class Weighted(NamedTuple):
@@ -77,26 +77,20 @@ def cells(
     return _increment_cells(place, source, point, columns, points, rule)
 
 
-def _blocks(axes: list) -> Iterator[tuple[int, int]]:
-    n = prod(len(axis) for axis in axes)
-    for start in range(0, n, BLOCK):
-        yield start, min(BLOCK, n - start)
-
-
 def _product_cells(
     place: Host | Device, source: ProductPoints, x: Any, columns: tuple[int, ...], points: int,
     rule: str,
 ) -> Iterator[Weighted]:  # fmt: skip
     """Yield the nodes of a product of laws, own columns at x."""
     axes = [
-        (None, np.ones(1)) if k in columns else law.nodes(points, rule)
+        (frames.column(x, k), np.ones(1)) if k in columns else law.nodes(points, rule)
         for k, law in enumerate(source.laws)
     ]
     nodes, shares = [values for values, _ in axes], [weights for _, weights in axes]
+    combine = place.combiner(source, nodes, x, columns)
     weights = grids.as_lists(shares)
-    for start, n in _blocks(shares):
-        table = place.nodes(source, nodes, start, n)
-        yield Weighted(place.pin(table, x, columns), place.products(start, weights, n))
+    for start, n in blocks(shares):
+        yield Weighted(combine(start, n), place.products(start, weights, n))
 
 
 def _density_cells(
@@ -105,7 +99,7 @@ def _density_cells(
 ) -> Iterator[Weighted]:  # fmt: skip
     """Yield the nodes of a rule, with the density times the rule's weights."""
     where, weights = grids.as_lists(nodes), grids.as_lists(shares)
-    for start, n in _blocks(nodes):
+    for start, n in blocks(nodes):
         y = place.points(start, where, n)
         weight = place.products(start, weights, n) * source.at(y, x, columns)
         yield from _that_weigh(place, source, y, weight)
@@ -116,7 +110,7 @@ def _factor_cells(
 ) -> Iterator[Weighted]:
     """Yield the cells of a product of integrands of one column each."""
     where, weights = grids.as_lists(nodes), grids.as_lists(shares)
-    for start, n in _blocks(nodes):
+    for start, n in blocks(nodes):
         y = place.points(start, where, n)
         yield from _that_weigh(place, source, y, place.products(start, weights, n))
 
@@ -145,14 +139,8 @@ def _increment_cells(
     """Yield the cells of an integrand: its values at vertices, differenced axis by axis."""
     vertices = source.vertices(points, x, columns)
     nodes = [_nodes(ends, rule) for ends in vertices]
-    for parts in product(*(_parts(n) for n in _block_shape([len(one) for one in vertices]))):
-        ends = [one[a : b + 1] for one, (a, b) in zip(vertices, parts, strict=True)]
-        at = [one[a : max(b, a + 1)] for one, (a, b) in zip(nodes, parts, strict=True)]
-        lists = grids.as_lists(ends)
-        y = place.points(0, lists, int(np.prod(lists.sizes)))
-        weight = place.difference(source.at(y, x, columns), lists.sizes)
-        y = place.points(0, grids.as_lists(at), len(weight))
-        yield from _that_weigh(place, source, y, weight)
+    for y, weights in place.increments(partial(source.at, x=x, columns=columns), vertices, nodes):
+        yield Weighted(place.rows(source, y), weights)
 
 
 def _that_weigh(place: Host | Device, source: Any, y: Any, weight: Any) -> Iterator[Weighted]:
@@ -179,20 +167,3 @@ def _nodes(ends: np.ndarray, rule: str) -> np.ndarray:
     if narrow[0]:
         nodes[0] = low[0]
     return nodes
-
-
-def _block_shape(sizes: list[int]) -> list[tuple[int, int]]:
-    """Return for each axis its number of cells, and how many go into one block."""
-    shape = [max(size - 1, 1) for size in sizes]
-    while prod(min(n + 1, size) for n, size in zip(shape, sizes, strict=True)) > BLOCK:
-        k = int(np.argmax(shape))
-        shape[k] = (shape[k] + 1) // 2
-    return [(size - 1, n) for size, n in zip(sizes, shape, strict=True)]
-
-
-def _parts(axis: tuple[int, int]) -> list[tuple[int, int]]:
-    """Return the ranges of cells of the blocks along an axis; an axis of one vertex is a range."""
-    n_cells, step = axis
-    if n_cells == 0:
-        return [(0, 0)]
-    return [(a, min(a + step, n_cells)) for a in range(0, n_cells, step)]
