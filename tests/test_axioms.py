@@ -399,6 +399,8 @@ def test_what_cannot_be_decided_is_none():
 def test_stieltjes_integrands():
     increasing = Stieltjes(lambda y, x, j: np.prod(y - X.min(axis=0), axis=-1))
     assert holds(increasing)["completely_monotone"] is None  # boxes prove nothing
+    factors = Stieltjes(lambda y, x, j: y - X.min(axis=0) - (np.arange(3) == 1), product=True)
+    assert holds(factors)["completely_monotone"] is False
     table = check(Stieltjes(lambda y, x, j: -y[..., 0] * y[..., 1]), X)
     assert table["completely_monotone"].holds is False
     assert "increment over columns" in str(table["completely_monotone"].witness)

@@ -1,6 +1,7 @@
 """Metrics of measures: recall and its kin, regions, centres of mass, solution sets, curves."""
 
 import itertools
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -8,7 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LinearRegression
+from sklearn.neural_network import MLPRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
 from skattr import MeasureExplainer
@@ -131,6 +136,29 @@ def test_relu_metrics_sum_over_regions(d, enumerated):
         assert ("all" if enumerated else "sampled") in repr(result)
         given_gradients = metric(centers, [w, 0 * w], alpha=0.3, beta=0.1)
         assert given_gradients.total == expected[i]
+
+
+@pytest.mark.parametrize("d", [2, 5])
+def test_relu_metrics_of_a_network_that_was_read(d):
+    rng = np.random.default_rng(d)
+    rows = rng.random((50, d))
+    scaled = make_pipeline(
+        StandardScaler(), MLPRegressor(hidden_layer_sizes=(4,), max_iter=1, random_state=0)
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        scaled.fit(rows, rows @ np.arange(d))
+    network = MeasureExplainer(scaled).fit(rows).pieces_
+    centers = rng.random((d, d))
+    points = rng.random((20_000, d))
+    scale, mlp = scaled[0], scaled[1]
+    on = scale.transform(points) @ mlp.coefs_[0] + mlp.intercepts_[0] > 0
+    patterns = np.unique(on, axis=0)
+    slopes = (patterns * mlp.coefs_[1][:, 0]) @ (mlp.coefs_[0].T / scale.scale_)
+    expected = sum(by_loops(centers @ a, a, 0.05, 0.01)[0] for a in slopes)
+    found = relu_recall(centers, network, alpha=0.05, beta=0.01)
+    assert found.enumerated == (d == 2) and len(found.regions) == len(slopes)
+    assert found.total == pytest.approx(expected)
 
 
 def test_relu_bad_input():

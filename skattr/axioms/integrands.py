@@ -60,7 +60,8 @@ def _negative(coefficient: float, term: Any, x: np.ndarray, own: tuple) -> tuple
             y = low.copy()
             up = [k for k in u if k not in v]
             y[:, up] = high[:, up]
-            values = coefficient * term.whole(y, x.copy(), own)
+            values = np.asarray(term.at(y, x.copy(), own))
+            values = coefficient * (values.prod(axis=-1) if term.product else values)
             total += (-1) ** len(v) * values
             scale += np.abs(values)
         worst = int(np.argmin(total))
