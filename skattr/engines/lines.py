@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_limits
 
 from skattr import frames
 from skattr.engines.base import Engine, Jobs, Own
-from skattr.kernels.line_sums import sweep
+from skattr.kernels.line_sums import Segments, sweep, sweep_one_kind
 from skattr.kernels.lines import Knots, Start, Units, walk_lines
 from skattr.measures.base import Measure
 from skattr.measures.bins import Bins, as_numbers
@@ -361,41 +361,42 @@ def _sum_up(
 ) -> LineCurve:
     """Sum the knots of all rows up, to the right and to the left of the middle."""
     order = np.argsort(knots.place)
-    split = int(np.searchsorted(knots.place[order], 0.0, side="right"))
-    b0 = int(np.searchsorted(edges, 0.0, side="left"))
-    right = _half(knots, order[split:], shares, edges[b0:], shares.table[b0:], value, slope)
-    left = _half(
-        knots, order[:split][::-1], shares, -edges[:b0][::-1], shares.table[: b0 + 1][::-1],
-        value, -slope,
-    )  # fmt: skip
-    center = len(left[0]) - 1
-    first = np.zeros(len(edges) + 1, np.int64)
-    last = np.full(len(edges) + 1, center + len(right[0]))
-    last[b0:-1], first[b0 + 1 :] = center + right[3], center + right[3] + 2
-    first[1 : b0 + 1], last[:b0] = (center - left[3] + 1)[::-1], (center - left[3] - 1)[::-1]
-    return LineCurve(
-        None, 0.0, 0.0,
-        np.concatenate([-left[0][:0:-1], right[0]]),
-        np.concatenate([left[1][:0:-1], right[1]]),
-        np.concatenate([-left[2][::-1], right[2]]),
-        center, shares.bins, first if len(edges) else None, last if len(edges) else None,
-    )  # fmt: skip
-
-
-def _half(
-    knots: Knots, order: np.ndarray, shares: Shares, edges: np.ndarray, table: np.ndarray,
-    value: np.ndarray, slope: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
-    """Return places, values and slopes from the middle outward, and where edges stand."""
+    split = int(np.searchsorted(knots.place, 0.0, side="right", sorter=order))
+    b0 = int(np.searchsorted(edges, 0.0, side="left"))  # the middle's bin
     size, k = 1 + len(order) + 2 * len(edges), value.shape[1]
-    places, values, slopes = np.empty(size), np.empty((size, k)), np.empty((size, k))
-    ends = np.empty(len(edges), np.int64)
-    kinds = shares.kind[knots.line[order]] if len(table[0]) > 1 else np.zeros(len(order), np.int32)
-    n = sweep(
-        np.abs(knots.place[order]), knots.rise[order], kinds, np.ascontiguousarray(edges),
-        np.ascontiguousarray(table), value, slope, places, values, slopes, ends,
-    )  # fmt: skip
-    return places[:n].copy(), values[:n].copy(), slopes[:n].copy(), ends
+    segments = Segments(np.empty(size), np.empty((size, k)), np.empty((size + 1, k)))
+    center = split + 2 * b0
+    one = shares.bins is None
+    kind = None if one else shares.kind[knots.line]
+
+    def half(order: np.ndarray, side: int, edges: np.ndarray, table: np.ndarray) -> tuple:
+        ends, order = np.empty(len(edges), np.int64), np.ascontiguousarray(order)
+        if one:
+            start = value[0], side * slope[0]
+            sweep_one_kind(knots.place, knots.rise, order, side, *start, segments, center)
+            return len(order), ends
+        n = sweep(
+            knots.place, knots.rise, kind, order, side, np.ascontiguousarray(edges),
+            np.ascontiguousarray(table), value, side * slope, segments, center, ends,
+        )  # fmt: skip
+        return n, ends
+
+    right, up = half(order[split:], 1, edges[b0:], shares.table[b0:])
+    left, down = half(order[:split][::-1], -1, -edges[:b0][::-1], shares.table[: b0 + 1][::-1])
+    begin, end = center - left, center + right + 1
+    found: Any = [
+        segments.knots[begin:end],
+        segments.values[begin:end],
+        segments.slopes[begin : end + 1],
+    ]
+    if end - begin < size:
+        found = [array.copy() for array in found]
+    first = np.zeros(len(edges) + 1, np.int64)
+    last = np.full(len(edges) + 1, end - begin)
+    last[b0:-1], first[b0 + 1 :] = left + up, left + up + 2
+    first[1 : b0 + 1], last[:b0] = (left - down + 1)[::-1], (left - down - 1)[::-1]
+    curve = LineCurve(None, 0.0, 0.0, *found, left, shares.bins)
+    return replace(curve, first=first, last=last) if len(edges) else curve
 
 
 def _points(pieces: ReluNetwork, state: Rows, k: int) -> np.ndarray | None:
@@ -415,10 +416,12 @@ def _special(pieces: ReluNetwork, state: Rows, k: int) -> np.ndarray:
     result = np.full((3, pieces.n_outputs), np.nan)
     if line.missing is not None:
         result[0] = _value(pieces, state, k, np.nan, line.missing)
-    if line.infinite:
+    if line.infinite:  # then no other column counts
+        assert state.numbers is not None
+        Z = state.numbers[:1].repeat(2, axis=0)
         with np.errstate(invalid="ignore"):
-            for i, t in enumerate((-np.inf, np.inf), 1):
-                result[i] = _value(pieces, state, k, t, line.start + t * line.direction)
+            Z[:, line.places] = np.array([[-np.inf], [np.inf]]) * line.direction + line.start
+            result[1:] = pieces.forward(Z)
     return result
 
 

@@ -1,13 +1,22 @@
 """Sums of piecewise linear functions, from a middle outward, with kinks and jumps in order.
 
 There are N kinks of functions that belong to one of S kinds each, and a table that says how much a
-kind counts in the middle and behind each of E edges: there the sum jumps. All is counted from the
-middle, in one direction. Values and slopes are summed with what rounding takes away, so that many
-small changes lose no more than a few.
+kind counts in the middle and behind each of E edges: there the sum jumps. Values and slopes are
+summed with what rounding takes away, so that many small changes lose no more than a few.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
+
+
+class Segments(NamedTuple):
+    """A piecewise linear function: segment i lies between knots i - 1 and i."""
+
+    knots: np.ndarray  # (M,)
+    values: np.ndarray  # (M, k)
+    slopes: np.ndarray  # (M + 1, k)
 
 
 @njit(cache=True, nogil=True)
@@ -15,9 +24,9 @@ def _plus(total, i, o, x):
     """Add x to total[:, i, o], a number and what rounding took away from it."""
     before = total[0, i, o]
     after = before + x
-    big, small = (before, x) if abs(before) >= abs(x) else (x, before)
+    part = after - before
     total[0, i, o] = after
-    total[1, i, o] += (big - after) + small
+    total[1, i, o] += (before - (after - part)) + (x - part)
 
 
 @njit(cache=True, nogil=True)
@@ -37,21 +46,25 @@ def _move(values, slopes, i, distance):
 
 
 @njit(cache=True, nogil=True)
-def _write(where, place, value, slope, places, values, slopes):
-    """Write down where the sum is, and its slope from there on."""
-    places[where] = place
+def _write(segments, center, side, n, place, value, slope):
+    """Write down the n-th knot to one side of the center, and the slope behind it."""
+    knot = center + side * n
+    segments.knots[knot] = side * place
+    behind = knot + 1 if side > 0 else knot
     for o in range(value.shape[2]):
-        values[where, o] = value[0, 0, o] + value[1, 0, o]
-        slopes[where, o] = slope[0, 0, o] + slope[1, 0, o]
+        segments.values[knot, o] = value[0, 0, o] + value[1, 0, o]
+        segments.slopes[behind, o] = side * (slope[0, 0, o] + slope[1, 0, o])
 
 
 @njit(cache=True, nogil=True)
-def sweep(kinks, rises, kinds, edges, table, value, slope, places, values, slopes, ends):
-    """Sum up from the middle outward; return how many places were written.
+def sweep(place, rise, kind, order, side, edges, table, value, slope, segments, center, ends):
+    """Sum up from the middle to one side; return how many knots were written there.
 
-    `value` and `slope` (S, k) are those of the kinds in the middle, `kinks` and `edges` are sorted.
-    The middle is place 0. An edge writes two places, before and behind its jump, `ends` gets the
-    first of them. Kinks that count for nothing where they are write none.
+    Kinks at `place` with the `rise` (N, k) of the slope are met in the given order, `edges` are
+    distances from the middle in order, `value` and `slope` (S, k) those of the kinds in the middle,
+    as seen in this direction. The middle is knot `center`. An edge writes two knots, before and
+    behind its jump, `ends` gets the number of the first. Kinks that count for nothing where they
+    are write none.
     """
     S, k = value.shape
     V, R = np.zeros((2, S, k)), np.zeros((2, S, k))  # of the kinds, R the slopes
@@ -60,37 +73,65 @@ def sweep(kinks, rises, kinds, edges, table, value, slope, places, values, slope
     v, r = np.zeros((2, 1, k)), np.zeros((2, 1, k))  # of the sum
     _weighted(table[0], V, v)
     _weighted(table[0], R, r)
-    _write(0, 0.0, v, r, places, values, slopes)
-    n, here, edge = 1, 0.0, 0
-    for j in range(len(kinks) + 1):
-        kink = kinks[j] if j < len(kinks) else np.inf
+    _write(segments, center, side, 0, 0.0, v, r)
+    n, here, edge = 0, 0.0, 0
+    for j in range(len(order) + 1):
+        kink = abs(place[order[j]]) if j < len(order) else np.inf
         while edge < len(edges) and edges[edge] <= kink:
             _move(v, r, 0, edges[edge] - here)
             here = edges[edge]
-            ends[edge] = n
-            _write(n, here, v, r, places, values, slopes)
+            _write(segments, center, side, n + 1, here, v, r)
+            ends[edge] = n + 1
             for i in range(S):
                 _move(V, R, i, here - at[i])
                 at[i] = here
             edge += 1
             _weighted(table[edge], V, v)
             _weighted(table[edge], R, r)
-            _write(n + 1, here, v, r, places, values, slopes)
+            _write(segments, center, side, n + 2, here, v, r)
             n += 2
-        if j == len(kinks):
+        if j == len(order):
             break
-        i = kinds[j]
+        i = kind[order[j]]
         share = table[edge, i]
         if share != 0.0:
             _move(v, r, 0, kink - here)
             here = kink
             for o in range(k):
-                _plus(r, 0, o, share * rises[j, o])
-            _write(n, here, v, r, places, values, slopes)
+                _plus(r, 0, o, share * rise[order[j], o])
             n += 1
+            _write(segments, center, side, n, here, v, r)
         if len(edges):
             _move(V, R, i, kink - at[i])
             at[i] = kink
             for o in range(k):
-                _plus(R, i, o, rises[j, o])
+                _plus(R, i, o, rise[order[j], o])
     return n
+
+
+@njit(cache=True, nogil=True)
+def sweep_one_kind(place, rise, order, side, value, slope, segments, center):
+    """Do the same for one kind that counts 1 everywhere, several times as fast."""
+    for o in range(len(value)):
+        v, r, here = value[o], slope[o], 0.0
+        lost_v = lost_r = 0.0  # what rounding took away
+        segments.values[center, o] = v
+        segments.slopes[center + 1 if side > 0 else center, o] = side * r
+        for j in range(len(order)):
+            kink = abs(place[order[j]])
+            x = (r + lost_r) * (kink - here)
+            here = kink
+            after = v + x
+            part = after - v
+            lost_v += (v - (after - part)) + (x - part)
+            v = after
+            x = rise[order[j], o]
+            after = r + x
+            part = after - r
+            lost_r += (r - (after - part)) + (x - part)
+            r = after
+            knot = center + side * (j + 1)
+            segments.knots[knot] = side * kink
+            segments.values[knot, o] = v + lost_v
+            segments.slopes[knot + 1 if side > 0 else knot, o] = side * (r + lost_r)
+    segments.knots[center] = 0.0

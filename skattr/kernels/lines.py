@@ -153,7 +153,7 @@ def _put(events, first, n, u, unit, amount):
     events.time[place], events.unit[place], events.amount[place] = u, unit, amount
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _walk(weights, slope, z, up, events, n, incoming, fresh, ray, last, outgoing, following):
     """Follow the units of a layer past all events; fill in those of the next layer.
 
