@@ -303,8 +303,13 @@ def _share_of_error(terms: list[Term], tol: float) -> np.ndarray | None:
     moments = next((term.moments for term in terms if term.moments is not None), None)
     if moments is None:
         return None
-    shares = sum(abs(term.coefficient) for term in terms if not term.engine.exact)
+    shares = sum(abs(term.coefficient) * _scale(term) for term in terms if not term.engine.exact)
     return tol * moments.spread() / (shares or 1.0)
+
+
+def _scale(term: Term) -> float:
+    """Return what integrals are multiplied by: members are probabilities, their measure is not."""
+    return float(term.measure.mass or 0.0) if term.measure.depends == "attribution" else 1.0
 
 
 def _fill_means(pieces: Pieces, terms: list[Term], jobs: Jobs) -> tuple[dict, np.ndarray]:

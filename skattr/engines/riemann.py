@@ -38,12 +38,12 @@ from skattr.engines.places import place_of
 from skattr.measures.base import Measure
 from skattr.measures.points import ProductPoints
 from skattr.parallel import in_workers
-from skattr.pieces import Pieces, ReluNetwork
+from skattr.pieces import Boxes, Pieces, ReluNetwork
 
 RULES = ("left", "midpoint", "gauss")
 VIEWS = ("factors", "density", "increments")
 FIRST = 4  # points a side before there is an error to look at
-FEW = 3  # free columns up to which a grid is better than quasi-random points
+FEW = 3  # free columns up to which a grid is better than points; 1 where the model jumps
 
 
 @dataclass(eq=False)
@@ -89,9 +89,9 @@ class Riemann(Approximation):
         if isinstance(pieces, ReluNetwork):
             return "the model has kinks, which points mind less than grids"
         source = ProductPoints.of(term) if "factors" in term.views else term
-        free = free_columns(source)
-        if free > FEW:
-            return f"{free} columns are free, and a grid is for {FEW} at most"
+        free, few = free_columns(source), 1 if isinstance(pieces, Boxes) else FEW
+        if free > few:
+            return f"{free} columns are free, and a grid is for {few} at most"
         size = n_cells(source, 2 * FIRST, ())  # the reference has no column pinned
         if size > jobs.max_evals:
             return f"its grid has {size} cells, max_evals is {jobs.max_evals}"

@@ -3,9 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, prange
-
-PART = 1024  # points that one thread fills in one go
+from numba import njit
 
 
 class Lists(NamedTuple):
@@ -44,7 +42,7 @@ def _advance(places, sizes):
         places[k] += 1
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@njit(cache=True, nogil=True)
 def fill_points(start, lists, out):
     """Fill points (n, d): number `start` and those behind it, of the product of d lists.
 
@@ -52,29 +50,25 @@ def fill_points(start, lists, out):
     """
     sizes, offset, numbers = lists
     n, d = out.shape
-    for part in prange((n + PART - 1) // PART):
-        first = part * PART
-        places = _places(start + first, sizes)
-        for i in range(first, min(first + PART, n)):
-            for k in range(d):
-                out[i, k] = numbers[offset[k] + places[k]]
-            _advance(places, sizes)
+    places = _places(start, sizes)
+    for i in range(n):
+        for k in range(d):
+            out[i, k] = numbers[offset[k] + places[k]]
+        _advance(places, sizes)
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@njit(cache=True, nogil=True)
 def fill_products(start, lists, out):
     """Fill the products (n,) of the entries that `fill_points` would put side by side."""
     sizes, offset, numbers = lists
     n, d = out.shape[0], sizes.shape[0]
-    for part in prange((n + PART - 1) // PART):
-        first = part * PART
-        places = _places(start + first, sizes)
-        for i in range(first, min(first + PART, n)):
-            value = 1.0
-            for k in range(d - 1, -1, -1):
-                value *= numbers[offset[k] + places[k]]
-            out[i] = value
-            _advance(places, sizes)
+    places = _places(start, sizes)
+    for i in range(n):
+        value = 1.0
+        for k in range(d - 1, -1, -1):
+            value *= numbers[offset[k] + places[k]]
+        out[i] = value
+        _advance(places, sizes)
 
 
 @njit(cache=True, nogil=True)

@@ -101,6 +101,10 @@ class Sampler(Written):
     def __init__(self, draw: Callable) -> None:
         self.draw = draw
 
+    def merge(self, other: Sampler) -> Sampler:
+        """Keep either: points do not depend on the background."""
+        return self
+
     def draws(self, x: Any, columns: tuple[int, ...], each: Any) -> Any:
         """Return the points of one round for all replicates, one behind the other."""
         point = as_point(x)

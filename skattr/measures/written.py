@@ -74,6 +74,8 @@ class OnDomain(Written):
     """A measure on a box of numbers, the domain, written as a function of y, x and j."""
 
     backend: str
+    adds_up = False
+    no_batches = "the domain moves with the range of the background"
 
     def fit(self, X: Any, sample_weight: Any = None, domain: dict | None = None,
             own: tuple[tuple[int, ...], ...] | None = None) -> Self:  # fmt: skip
