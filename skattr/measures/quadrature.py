@@ -7,6 +7,7 @@ Smooth functions take a few rounds; a kink or a jump is closed in on by bisectio
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 
@@ -14,17 +15,31 @@ NODES, WEIGHTS = np.polynomial.legendre.leggauss(8)
 AGREE = 1e-13  # of the largest value, for each panel
 ROUNDS = 64
 PANELS = 128  # at first, so that what is narrow is seen
+PANEL = 32  # nodes of a panel of a rule
 MOST = 4096  # panels at a time: no function of a few kinks and jumps has more
 
 
+@lru_cache(maxsize=64)
 def rule_on(points: int, rule: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the nodes and weights of a rule on [0, 1]."""
-    if rule == "gauss":
-        nodes, weights = np.polynomial.legendre.leggauss(points)
-        return (nodes + 1) / 2, weights / 2
-    return (np.arange(points) + (0.0 if rule == "left" else 0.5)) / points, np.full(
-        points, 1 / points
-    )
+    """Return the nodes and weights of a rule on [0, 1], not to be changed.
+
+    Gauss-Legendre of many points is made of panels.
+    """
+    if rule != "gauss":
+        shift = 0.0 if rule == "left" else 0.5
+        found = (np.arange(points) + shift) / points, np.full(points, 1 / points)
+    else:
+        sizes = [len(part) for part in np.array_split(np.arange(points), -(-points // PANEL))]
+        ends = np.cumsum([0, *sizes]) / points
+        panels = [np.polynomial.legendre.leggauss(size) for size in sizes]
+        widths = np.repeat(np.diff(ends), sizes)
+        nodes = (
+            np.repeat(ends[:-1], sizes) + widths * (np.concatenate([n for n, _ in panels]) + 1) / 2
+        )
+        found = nodes, widths * np.concatenate([w for _, w in panels]) / 2
+    for array in found:
+        array.flags.writeable = False
+    return found
 
 
 def mean_on(function: Callable, low: float, high: float, cuts: np.ndarray) -> np.ndarray:
