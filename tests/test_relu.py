@@ -581,7 +581,7 @@ def test_modules_in_training_mode(torch):
 def test_modules_with_wrong_numbers(torch):
     nn = torch.nn
     module = nn.Sequential(nn.Linear(5, 4), nn.ReLU(), nn.Linear(4, 1))
-    with pytest.raises(ValueError, match="refuses an X of 1×3"):
+    with pytest.raises(ValueError, match="refuses a table of 3 columns"):
         MeasureExplainer(module).fit(NUMBERS)
     module = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1))
     with torch.no_grad():

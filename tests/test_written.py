@@ -794,7 +794,7 @@ def test_grids_that_are_too_large():
 
     with pytest.raises(ValueError) as caught:
         MeasureExplainer(f, Stieltjes(below)).fit(wide)
-    for words in ("262144 cells", "8 points", "100000", "raise max_evals", "Riemann(points=",
+    for words in ("117649 cells", "7 points", "100000", "raise max_evals", "Riemann(points=",
                   "product"):  # fmt: skip
         assert words in str(caught.value)
     # a density has points instead, and says so
