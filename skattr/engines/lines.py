@@ -384,18 +384,18 @@ def _sum_up(
     right, up = half(order[split:], 1, edges[b0:], shares.table[b0:])
     left, down = half(order[:split][::-1], -1, -edges[:b0][::-1], shares.table[: b0 + 1][::-1])
     begin, end = center - left, center + right + 1
-    found: Any = [
-        segments.knots[begin:end],
-        segments.values[begin:end],
-        segments.slopes[begin : end + 1],
-    ]
+    found = Segments(
+        segments.knots[begin:end], segments.values[begin:end], segments.slopes[begin : end + 1]
+    )
     if end - begin < size:
-        found = [array.copy() for array in found]
+        found = Segments(*(array.copy() for array in found))
     first = np.zeros(len(edges) + 1, np.int64)
     last = np.full(len(edges) + 1, end - begin)
     last[b0:-1], first[b0 + 1 :] = left + up, left + up + 2
     first[1 : b0 + 1], last[:b0] = (left - down + 1)[::-1], (left - down - 1)[::-1]
-    curve = LineCurve(None, 0.0, 0.0, *found, left, shares.bins)
+    curve = LineCurve(
+        None, 0.0, 0.0, found.knots, found.values, found.slopes, left, shares.bins
+    )  # fmt: skip
     return replace(curve, first=first, last=last) if len(edges) else curve
 
 
