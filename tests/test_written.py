@@ -808,7 +808,7 @@ def test_grids_that_are_too_large():
     found = MeasureExplainer(f, few, domain=unit).fit(wide).explain(wide)
     assert_allclose(found.values, 0.5, atol=1e-12)
     many = MeasureExplainer(f, Stieltjes(lambda y, x, j: np.array(y), product=True)).fit(wide)
-    with pytest.raises(ValueError, match=r"262144 cells.*raise max_evals"):
+    with pytest.raises(ValueError, match=r"531441 cells.*raise max_evals"):
         many.explain(wide[:1])
 
 
