@@ -42,7 +42,7 @@ from skattr.pieces import Boxes, Pieces, ReluNetwork
 
 RULES = ("left", "midpoint", "gauss")
 VIEWS = ("factors", "density", "increments")
-FIRST, SECOND = 4, 9  # points a side before there is an error to look at; then 19, 39, …
+FIRST = 4  # points a side before there is an error to look at
 FEW = 3  # free columns up to which a grid is better than points; 1 where the model jumps
 
 
