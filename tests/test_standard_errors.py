@@ -89,10 +89,10 @@ MEASURES = {
 }
 
 
-def repeated(measure, points, n=REPETITIONS):
-    """Values and standard errors with many seeds, (n, 3 columns, 3 models)."""
+def repeated(measure, points):
+    """Values and standard errors with many seeds, (400, 3 columns, 3 models)."""
     values, errors = [], []
-    for seed in range(n):
+    for seed in range(REPETITIONS):
         explainer = MeasureExplainer(
             f, measure, engine=QuasiMonteCarlo(REPLICATES), domain=SIDES, random_state=seed,
             tol=1e-12, max_evals=REPLICATES * points,
@@ -121,7 +121,7 @@ def test_coverage(kind):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_coverage_of_a_difference():
     """Terms share their points: the error is that of the difference."""
-    values, errors = repeated(Uniform() - Expectation("uniform"), 32, 200)
+    values, errors = repeated(Uniform() - Expectation("uniform"), 32)
     low, high = -1.0, 1.0
     grid = (np.arange(400) + 0.5) / 400 * (high - low) + low  # E over the third column
     mean = np.mean([uniform_means(u * SLOPES[0], SLOPES[1:]) for u in grid], axis=0)

@@ -150,13 +150,14 @@ class Stieltjes(OnDomain):
         u = np.random.default_rng(0).random((TRIES, len(low)))
         u[0] = 1.0
         y = low * (1 - u) + high * u
-        above, below = y.copy(), y
+        above, below = y.copy(), y.copy()
         above[:, k], below[:, k] = upper, lower
-        g = self.at(np.concatenate([above, below]), x, columns)
-        change = np.abs(g[:TRIES] - g[TRIES:])
-        if self.product:
-            change = change[:, k]
-        return bool((change > 1e-9 * np.abs(g).max(initial=0.0)).any())
+        g = self.at(np.concatenate([above, below, y]), x, columns)
+        g = g[:, k] if self.product else g
+        change = np.abs(g[:TRIES] - g[TRIES : 2 * TRIES])
+        # what a smooth g changes between neighbours is no jump
+        smooth = max(1e-9, 1e3 * abs(upper - lower) / (high[k] - low[k]))
+        return bool((change > smooth * np.abs(g).max()).any())
 
     def _places(self, jumps: Any) -> dict[int, np.ndarray]:
         """Return position → places of jumps."""
