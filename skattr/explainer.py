@@ -72,7 +72,8 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
     ----------
     estimator : fitted scikit-learn estimator, boosting model, or callable
         The model f: an estimator, a Pipeline, a search, a FrozenEstimator; an xgboost, lightgbm or
-        catboost model; or a callable that maps X to (n,) or (n, k). It is never refitted. If it is
+        catboost model; a torch module in eval mode; or a callable that maps X to (n,) or (n, k). It
+        is never refitted. If it is
         not fitted and `fit` gets y, a clone is fitted. Attributions belong to the columns that are
         handed to it, so give a Pipeline whole, with raw columns.
     measure : Measure or str, default="partial_dependence"
