@@ -42,6 +42,23 @@ def test_relu_regions(tmp_path, monkeypatch, capsys):
     assert path.read_bytes().startswith(b"\x89PNG")
 
 
+def test_paper_warmup(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("matplotlib", reason="the picture needs matplotlib")
+    path = tmp_path / "warmup.png"
+    monkeypatch.setattr(sys, "argv", ["paper_warmup.py", str(path)])
+    runpy.run_path(str(EXAMPLES / "paper_warmup.py"), run_name="__main__")
+    printed = capsys.readouterr().out
+    assert "increments, exact" in printed and "riemann, error" in printed
+    assert path.read_bytes().startswith(b"\x89PNG")
+
+
+def test_custom_measure(capsys):
+    runpy.run_path(str(EXAMPLES / "custom_measure.py"), run_name="__main__")
+    printed = capsys.readouterr().out
+    assert "Atoms(build=up_and_down): evaluation, exact" in printed
+    assert "Density(density=window): riemann, error" in printed
+
+
 def test_correlated_features(tmp_path, monkeypatch, capsys):
     pytest.importorskip("matplotlib", reason="the picture needs matplotlib")
     monkeypatch.chdir(tmp_path)
