@@ -31,7 +31,7 @@ def up_and_down(x):
 
 
 def window(y, x, j):
-    """The derivative of a Gaussian window of one step around x, times that step."""
+    """Return the derivative of a Gaussian window of one step around x, times that step."""
     u = (y - x) / STEP
     return u[..., j] * np.exp(-(u**2).sum(axis=-1) / 2) / np.prod(STEP * np.sqrt(2 * np.pi))
 

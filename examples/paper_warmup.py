@@ -1,4 +1,4 @@
-"""The paper's section 3.1: choose what an indicator function deserves, get the attribution of any f.
+"""The paper's section 3.1: choose what an indicator deserves, get the attribution of any f.
 
 On the unit square let the attribution of the indicator of a rectangle, at the point x, be: for the
 first column the length of the rectangle's second side if x_1 lies in the first one, and the other
@@ -33,7 +33,7 @@ def deserved(y, x, j):
 
 
 def f(X):
-    """A smooth function with an interaction."""
+    """Return a smooth function with an interaction."""
     return np.sin(4 * X[:, 0]) * (1 + X[:, 1]) + X[:, 1] ** 2
 
 
