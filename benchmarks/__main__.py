@@ -10,6 +10,7 @@ BENCHMARKS = {
     "report": ("benchmarks.report", "the HTML report of many rows: time and size"),
     "pipelines": ("benchmarks.pipelines", "raw columns behind preprocessing; boosting libraries"),
     "relu": ("benchmarks.relu", "ReLU networks: lines, polytopes, closed form"),
+    "grid": ("benchmarks.grid", "any model: sums over grids, quasi-random points, their overhead"),
     "conditional": ("benchmarks.conditional", "conditional measures: error, speed, faithfulness"),
     "choosing": ("benchmarks.choosing", "optimised measures: what they gain, what choosing costs"),
 }

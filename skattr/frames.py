@@ -19,6 +19,8 @@ NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal", "empty")
 
 def is_frame(X: Any) -> bool:
     """Tell whether X is an eager data frame."""
+    if isinstance(X, np.ndarray):  # narwhals takes its time to say so
+        return False
     return isinstance(X, pd.DataFrame) or nw.dependencies.is_into_dataframe(X)
 
 
@@ -421,7 +423,7 @@ def _like(values: Any, dtype: Any) -> pd.Series:
         return new.astype(pd.CategoricalDtype([*dtype.categories, *more], dtype.ordered))
     extension = isinstance(dtype, pd.api.extensions.ExtensionDtype)
     if extension or (new.dtype.kind == "O" and not objects):  # missing is what the dtype has for it
-        with suppress(TypeError, ValueError):
+        with suppress(TypeError, ValueError, OverflowError):
             return new.astype(dtype)
     return new
 

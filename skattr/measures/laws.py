@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -193,7 +194,7 @@ class Interval:
         return bumps.uniform(square, center)
 
     def _check(self) -> None:
-        if not np.isfinite([self.low, self.high]).all():
+        if not (isfinite(self.low) and isfinite(self.high)):
             has = "no value" if self.low > self.high else "infinite values"
             raise ValueError(
                 f"column {self.name!r} has {has} in the background, so that nothing is uniform on "
