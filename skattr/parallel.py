@@ -30,7 +30,11 @@ def in_workers(
     tasks: Iterable, total: int, n_jobs: int | None, progress: str | None = None
 ) -> Iterator[Any]:
     """Yield the results of joblib's delayed calls; `progress` is the title of a bar to show."""
-    yield from with_bar(Parallel(n_jobs, return_as="generator")(tasks), total, progress)
+    if effective_n_jobs(n_jobs) == 1:  # joblib takes its time for each call
+        results: Iterable = (function(*args, **kwargs) for function, args, kwargs in tasks)
+    else:
+        results = Parallel(n_jobs, return_as="generator")(tasks)
+    yield from with_bar(results, total, progress)
 
 
 def with_bar(items: Iterable, total: int, progress: str | None) -> Iterable:
