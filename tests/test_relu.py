@@ -287,6 +287,19 @@ def test_imputers_alone_are_folded():
     assert curve([np.nan])[0] == pytest.approx(curve([mean])[0], abs=1e-12)
 
 
+@pytest.mark.parametrize("dtype", ["Int64", "Int8", "Float32", "boolean"])
+def test_columns_of_nullable_types(dtype):
+    rng = np.random.default_rng(0)
+    numbers = pd.DataFrame({"a": rng.integers(0, 2, 20), "b": rng.normal(size=20)})
+    model = MLPRegressor(hidden_layer_sizes=(4, 3), random_state=0, max_iter=5)
+    model.fit(numbers, rng.normal(size=20))
+    plain = MeasureExplainer(model).fit(numbers).explain(numbers)
+    nullable = numbers.astype({"a": dtype})
+    explainer = MeasureExplainer(model).fit(nullable)
+    assert isinstance(explainer.pieces_, ReluNetwork)
+    np.testing.assert_allclose(explainer.explain(nullable).values, plain.values, atol=1e-12)
+
+
 def test_curves_of_conditional_measures_jump_at_the_edges_of_bins():
     model = MLPRegressor(hidden_layer_sizes=(8, 6), max_iter=100, random_state=0).fit(
         NUMBERS, TARGET
