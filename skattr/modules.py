@@ -89,7 +89,8 @@ def evaluate(module: Any, points: Any) -> Any:
     parts = []
     with torch.no_grad():
         for start in range(0, len(points), ROW_BLOCK):
-            rows = points[start : start + ROW_BLOCK].to(device=device, dtype=dtype)
+            # a copy always: a module may write into its input
+            rows = points[start : start + ROW_BLOCK].to(device=device, dtype=dtype, copy=True)
             answer = module(rows)
             if not isinstance(answer, torch.Tensor):
                 raise ValueError(

@@ -581,6 +581,15 @@ def test_modules_that_are_not_read_are_black_boxes(torch):
         assert np.allclose(got[:, :1], wanted, atol=1e-14)
 
 
+def test_modules_do_not_write_into_the_users_table(torch):
+    layers = [torch.nn.ReLU(inplace=True), torch.nn.Linear(2, 1), torch.nn.Tanh()]
+    module = torch.nn.Sequential(*layers).double().eval()
+    X = np.random.default_rng(0).normal(size=(10, 2))
+    given = X.copy()
+    MeasureExplainer(module).fit(X).explain(X)
+    assert (X == given).all()
+
+
 def test_modules_in_training_mode(torch):
     nn = torch.nn
     for layer in (nn.Dropout(), nn.BatchNorm1d(4)):
