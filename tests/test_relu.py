@@ -581,6 +581,41 @@ def test_modules_that_are_not_read_are_black_boxes(torch):
         assert np.allclose(got[:, :1], wanted, atol=1e-14)
 
 
+@pytest.mark.parametrize("how", ["layer", "function", "method", "alias", "input"])
+def test_modules_that_write_into_their_tensors(torch, how):
+    class Residual(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.last = torch.nn.Linear(2, 5), torch.nn.Linear(5, 1)
+            self.relu, self.same = torch.nn.ReLU(inplace=True), torch.nn.Identity()
+
+        def forward(self, x):
+            y = self.first(torch.relu_(x) if how == "input" else x)
+            if how == "layer":
+                z = self.relu(y)
+            elif how == "function":
+                z = torch.nn.functional.hardtanh(y, -0.1, 0.2, True)
+            elif how == "alias":
+                z = self.relu(self.same(y))
+            else:
+                z = y.relu_()
+            return self.last(y + z)  # y is what was written into it
+
+    torch.manual_seed(0)
+    module = Residual().double().eval()
+    X = np.random.default_rng(0).normal(size=(10, 2))
+    given = X.copy()
+    explainer = MeasureExplainer(module).fit(X)
+    assert explainer.engine_ == ("lines",)
+    values = explainer.explain(X).values
+    assert (X == given).all()
+    for i, j in np.ndindex(*X.shape):
+        Z = X.copy()
+        Z[:, j] = X[i, j]
+        mean = module(torch.tensor(Z)).mean().item()
+        assert values[i, j] == pytest.approx(mean, abs=1e-12)
+
+
 def test_modules_do_not_write_into_the_users_table(torch):
     layers = [torch.nn.ReLU(inplace=True), torch.nn.Linear(2, 1), torch.nn.Tanh()]
     module = torch.nn.Sequential(*layers).double().eval()

@@ -141,9 +141,22 @@ def _step(module: Any, node: Any, found: dict, units: Units) -> Any:
     if rule is None or not any(isinstance(a, Affine) for a in args):
         raise Unreadable(f"{name} of {type(module).__name__} is not read as piecewise affine")
     try:
-        return rule(units, *args, **options)
+        result = rule(units, *args, **options)
     except (TypeError, ValueError) as error:
         raise Unreadable(f"{name} of {type(module).__name__} is not understood: {error}") from error
+    if _is_in_place(node, args, options):  # whoever else holds the tensor sees the new numbers
+        changed = args[node.op == "call_module"]
+        found.update({other: result for other, held in found.items() if held is changed})
+    return result
+
+
+def _is_in_place(node: Any, args: tuple, options: dict) -> bool:
+    """Tell whether a node writes into its first tensor."""
+    if node.op == "call_module":
+        return bool(getattr(args[0], "inplace", False))
+    name = str(getattr(node.target, "__name__", node.target))
+    asked = options.get("inplace", False) or any(a is True for a in args)
+    return bool(asked) or name.endswith("_") or name in ("iadd", "isub", "imul")
 
 
 def _layer_rule(layer: Any) -> Any:
