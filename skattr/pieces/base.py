@@ -82,10 +82,9 @@ class Pieces:
                 return f"column {mixed!r} moves what the steps make of other columns"
         if (np.abs(found[0] - self.predict(rows)) <= found[1]).all():
             return None
-        return (
-            f"what was read of {type(self.output.estimator).__name__} does not add up to what its "
-            f"{self.output.method} returns"
-        )
+        who = f"its {self.output.method}" if self.output.method else "it"
+        name = type(self.output.estimator).__name__
+        return f"what was read of {name} does not add up to what {who} returns"
 
     def describe(self) -> str:
         """Say in a few words what was read."""
