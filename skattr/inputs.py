@@ -36,13 +36,12 @@ def check_X(explainer: BaseEstimator, X: Any, *, reset: bool) -> Any:
             raise ValueError(f"0 feature(s) (shape={X.shape}): X has no columns")
         validate_data(explainer, X, reset=reset, skip_check_array=True)
         return X
-    objects = X.ravel() if isinstance(X, np.ndarray) and X.dtype.kind == "O" else ()
     try:
         return validate_data(
             explainer,
             X,
             reset=reset,
-            dtype=None if any(isinstance(v, str) for v in objects) else "numeric",
+            dtype=None if _holds_words(X, None if reset else explainer) else "numeric",
             # what takes missing values decides about infinite ones itself
             ensure_all_finite=not takes_missing(explainer.estimator),
         )
@@ -50,6 +49,16 @@ def check_X(explainer: BaseEstimator, X: Any, *, reset: bool) -> Any:
         if not isinstance(X, np.ndarray) or X.ndim != 2 or 0 in X.shape:
             raise
         raise ValueError(f"{error}{frames.unusual(X)}") from error
+
+
+def _holds_words(X: Any, explainer: Any) -> bool:
+    """Tell whether an array holds words, or did in `fit`: in a few rows all may be missing."""
+    if not isinstance(X, np.ndarray) or X.dtype.kind != "O":
+        return False
+    fitted = explainer is not None and isinstance(explainer._row.X, np.ndarray)
+    if fitted and explainer._row.X.dtype.kind == "O":
+        return True
+    return any(isinstance(value, str) for value in X.ravel())
 
 
 def realign(X: Any, names: list) -> Any:

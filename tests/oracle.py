@@ -27,7 +27,10 @@ REFERENCE = {
     "uniform": ("expectation", {"version": "uniform"}),
     "dirac": ("expectation", {"version": "joint"}),
     "conditional": ("expectation", {"version": "joint"}),
+    "coefficient": ("expectation", {"version": "corner"}),
+    "scaled_coefficient": ("expectation", {"version": "corner"}),
 }  # expectations and baselines are their own reference
+MASS = {"coefficient": 2.0}  # the others have mass 1
 
 
 # -- raw tables: arrays, pandas and polars frames ------------------------------------------------
@@ -226,6 +229,9 @@ def described(measure):
     if name == "expectation":
         (version,) = parameters.values()
         parameters = {"version": version}
+    if parameters.pop("mass_zero", False):
+        corner = (-MASS.get(name, 1.0), "expectation", {"version": "corner"})
+        return [(1.0, name, parameters), corner]
     if name == "conditional":
         local = np.where(np.isnan(measure.bandwidth_), measure.smoothing_, measure.bandwidth_)
         parameters = {**parameters, "local": local}
@@ -269,6 +275,7 @@ class Oracle:
                 phi = np.broadcast_to(mean, (len(X), len(own), len(mean)))
             else:
                 phi = np.stack([self.term(name, parameters, X, pinned) for pinned in own], axis=1)
+                phi = MASS.get(name, 1.0) * phi
             total = total + coefficient * phi
         return total
 
@@ -277,9 +284,10 @@ class Oracle:
         return self.sums([self.atoms(name, parameters, X, i, own) for i in range(len(X))])
 
     def offset(self, terms):
-        """Σ coefficient · mass · ∫ f d reference, (k,); every mass here is 1."""
+        """Σ coefficient · mass · ∫ f d reference, (k,)."""
         total = 0.0
         for coefficient, name, parameters in terms:
+            coefficient = coefficient * MASS.get(name, 1.0)
             name, parameters = REFERENCE.get(name, (name, parameters))
             (mean,) = self.sums([self.atoms(name, parameters, None, None, ())])
             total = total + coefficient * mean
@@ -330,7 +338,10 @@ class Oracle:
         if name == "conditional":
             points, _ = self.atoms("partial_dependence", {}, X, i, own)
             return points, self.given(parameters, X, own)[i]
-        law = {"product": self.marginal, "product_marginal": self.marginal, "uniform": self.uniform}
+        if name == "coefficient":
+            return self.product([self.uniform(k) if k in own else self.low(k) for k in range(d)])
+        law = {"product": self.marginal, "product_marginal": self.marginal, "uniform": self.uniform,
+               "corner": self.low, "scaled_coefficient": self.low}  # fmt: skip
         laws = [(pins[k], np.ones(1)) if k in pins else law[name](k) for k in range(d)]
         return self.product(laws)
 
@@ -374,6 +385,18 @@ class Oracle:
         """The weighted empirical law of column k, missing included."""
         return columns(self.X)[k], self.weight
 
+    def side(self, k):
+        """Side k of the domain."""
+        if k in (self.domain or {}):
+            return self.domain[k]
+        values = columns(self.X)[k].astype(np.float64)
+        finite = values[np.isfinite(values)]
+        return finite.min(), finite.max()
+
+    def low(self, k):
+        """A point: the lower end of side k of the domain."""
+        return np.array([self.side(k)[0]]), np.ones(1)
+
     def uniform(self, k):
         """Uniform on side k of the domain, one atom a piece; on levels where there is no order."""
         values = columns(self.X)[k]
@@ -382,12 +405,7 @@ class Oracle:
             for place in np.flatnonzero(~missing(values)):
                 first.setdefault(values[int(place)], place)
             return take(values, list(first.values())), np.full(len(first), 1 / len(first))
-        values = values.astype(np.float64)
-        finite = values[np.isfinite(values)]
-        if k in (self.domain or {}):
-            low, high = self.domain[k]
-        else:
-            low, high = finite.min(), finite.max()
+        low, high = self.side(k)
         if low == high:
             return np.array([low]), np.ones(1)
         cuts = np.array([low, *(b for b in self.breaks[k] if low <= b < high), high])

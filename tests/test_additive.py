@@ -31,10 +31,12 @@ import skattr.pieces.additive
 from skattr import MeasureExplainer
 from skattr.measures import (
     Baseline,
+    Coefficient,
     Dirac,
     Expectation,
     PartialDependence,
     ProductMarginal,
+    ScaledCoefficient,
     Uniform,
 )
 from skattr.measures.quadrature import mean_on
@@ -209,6 +211,26 @@ def test_uniform_laws(name):
     agrees(estimator, f, data[:9], data[20:25], Uniform() - Expectation("uniform"))
     estimator, data, f = fitted_model("gaps", name)  # one-hot codes are levels
     agrees(estimator, f, data[:9], data[20:25], Uniform(), levels=(3,))
+
+
+CORNERS = [Coefficient(), Coefficient(mass_zero=True), ScaledCoefficient(),
+           ScaledCoefficient(mass_zero=True) - Uniform(), Expectation("corner")]  # fmt: skip
+
+
+@pytest.mark.parametrize("measure", CORNERS, ids=repr)
+def test_corners(measure):
+    data = X[["age", "size", "code"]]
+    for model in (linear_model.Ridge(), linear_model.LogisticRegression()):
+        y = TARGETS["number" if isinstance(model, linear_model.Ridge) else "binary"]
+        estimator = make_pipeline(StandardScaler(), model).fit(data, y)
+
+        def f(Z, estimator=estimator):
+            call = getattr(estimator, "decision_function", estimator.predict)
+            return call(Z)[:, None]
+
+        agrees(estimator, f, data[:9], data[20:23], measure, np.arange(9) % 3 + 0.5)
+        agrees(estimator, f, data[:9], data[20:23], measure, own=[(0, 2), (1,)],
+               groups={"g": ["age", "code"]})  # fmt: skip
 
 
 STEPS = {

@@ -45,11 +45,13 @@ import skattr.pieces.products
 from skattr import MeasureExplainer
 from skattr.measures import (
     Baseline,
+    Coefficient,
     Conditional,
     Dirac,
     Expectation,
     PartialDependence,
     ProductMarginal,
+    ScaledCoefficient,
     Uniform,
     bumps,
 )
@@ -235,6 +237,22 @@ def test_uniform_laws(name):
     agrees(estimator, f, data[:9], data[20:22], Uniform(), own=OWN, groups=GROUPS)
     estimator, data, f = fitted_model("gaps", name)  # one-hot codes are levels
     agrees(estimator, f, data[:9], data[20:23], Uniform(), levels=(3,))
+
+
+CORNERS = [Coefficient(), Coefficient(mass_zero=True), ScaledCoefficient(),
+           ScaledCoefficient(mass_zero=True) - Uniform(), Expectation("corner")]  # fmt: skip
+
+
+@pytest.mark.parametrize("measure", CORNERS, ids=repr)
+def test_corners(measure):
+    model = make_pipeline(StandardScaler(), SVR()).fit(NUMBERS, SCORE)
+
+    def f(Z):
+        return model.predict(Z)[:, None]
+
+    agrees(model, f, NUMBERS[:9], NUMBERS[20:23], measure, np.arange(9) % 3 + 0.5)
+    agrees(model, f, NUMBERS[:9], NUMBERS[20:23], measure, own=[(0, 2), (1,)],
+           groups={"g": ["x0", "x2"]})  # fmt: skip
 
 
 STEPS = {
