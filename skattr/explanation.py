@@ -44,7 +44,7 @@ class Explanation:
     std_error : the shape of values, or None
         Standard errors; None where the values are exact.
     centered_error : the shape of values, or None
-        Standard errors of values - offset; None where both are exact.
+        Standard errors of values - offset; None where they are those of the values.
     exact : bool
         Whether the values are integrals up to rounding.
     engine : tuple of str
@@ -167,7 +167,7 @@ class Explanation:
 
     def centered(self) -> Explanation:
         """Return the explanation with values - offset, and offset 0."""
-        error = self.centered_error
+        error = self.std_error if self.centered_error is None else self.centered_error
         return replace(
             self,
             values=self.values - self.offset,

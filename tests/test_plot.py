@@ -833,3 +833,38 @@ def test_a_waterfall_is_not_cut_off(width, gap):
     for text in ax.texts:
         box = text.get_window_extent()
         assert inside.x0 <= box.x0 and box.x1 <= whole.x1, text.get_text()
+
+
+# -- explanations whose offset is approximate, or another for each value -------------------------
+
+
+def test_errors_of_centred_values():
+    values = np.array([[1.0, -4.0], [3.0, 4.0], [2.0, 10.0]])
+    raw, centred = np.full((3, 2), 0.5), np.full((3, 2), 0.125)
+    explanation = made(values, std_error=raw, centered_error=centred, offset=1.0)
+    alone = made(values, offset=1.0)
+    for is_centred, error in ((True, 0.125), (False, 0.5)):
+        expected = np.hypot(half_widths(plot.bar(alone, centered=is_centred)), error)
+        drawn = half_widths(plot.bar(explanation, centered=is_centred))
+        np.testing.assert_allclose(drawn, expected)
+        drawn = half_widths(plot.waterfall(explanation, 0, centered=is_centred))
+        np.testing.assert_allclose(drawn, error)
+        ax = plot.compare(explanation, alone, centered=is_centred)
+        found = [c for c in ax.containers if isinstance(c, matplotlib.container.ErrorbarContainer)]
+        sides = [np.ptp(s[:, 0]) / 2 for bars in found for s in bars.lines[2][0].get_segments()]
+        np.testing.assert_allclose(sides[:2], np.hypot(sides[2:], error))
+    centred_once = explanation.centered()
+    np.testing.assert_allclose(half_widths(plot.waterfall(centred_once, 0)), 0.125)
+    given = made(values, std_error=raw, offset=1.0).centered()  # nobody knows of others
+    assert np.array_equal(given.std_error, raw)
+
+
+def test_offsets_of_the_shape_of_values():
+    offset = np.arange(6.0).reshape(3, 2)
+    values = np.array([[1.0, -4.0], [3.0, 4.0], [2.0, 10.0]])
+    explanation = made(values + offset, offset=offset, predictions=np.arange(3.0))
+    plain = made(values, predictions=np.arange(3.0))
+    assert np.array_equal(widths(plot.bar(explanation)), widths(plot.bar(plain)))
+    for draw in (plot.beeswarm, plot.heatmap, partial(plot.waterfall, row=1),
+                 partial(plot.compare, plain)):  # fmt: skip
+        draw(explanation)

@@ -3,8 +3,9 @@
     ∫ f dμ_{j,x} ≈ 1/p Σ_i w_{j,x}(u_i) f(T_{j,x}(u_i)), T the measure's transport of uniform points
 
 Approximate. Independent scramblings of the points give independent estimates, and with them the
-standard error. Points are doubled until it is small enough, for each distinct own value by itself:
-a value's bits depend on no other row. All rows, attributions and terms share the scramblings.
+standard error. Points are doubled until it is small enough twice in a row (few points may all miss
+what is rare, and agree), for each distinct own value by itself: a value's bits depend on no other
+row. All rows, attributions and terms share the scramblings.
 
 A product measure shares its points too: but for the own coordinates they are those of its
 reference, so that only the difference is sampled, ∫ f d(reference) + mean of f(x_j, y_-j) - f(y).
@@ -113,12 +114,14 @@ class QuasiMonteCarlo(Approximation):
         place = place_of(pieces.output)
         total = np.zeros((self.replicates, pieces.n_outputs))
         sums: list[np.ndarray] = []
+        far = True
         for each in self._rounds(state, jobs):
             points = place.transport(state.points, place.uniforms(each.u))
             total = total + place.sums(pieces.output, points, None, self.replicates)
             sums.append(total)
             mean = total / each.n_points
-            if not (standard_error(mean) > jobs.error / 2).any():
+            far, before = bool((standard_error(mean) > jobs.error / 2).any()), far
+            if not far and not before:
                 break
         return replace(state, sums=sums, mean=mean)
 
@@ -152,7 +155,7 @@ class QuasiMonteCarlo(Approximation):
         place = place_of(pieces.output)
         totals = np.zeros((len(values), self.replicates, k + state.varies))
         means = np.empty_like(totals)
-        active = np.arange(len(values))
+        active, far = np.arange(len(values)), np.ones(len(values), bool)
         for each in self._rounds(state, jobs):
             tasks = (
                 joblib.delayed(_sums)(place, pieces.output, state, x, columns, points, each)
@@ -169,8 +172,9 @@ class QuasiMonteCarlo(Approximation):
                 shared = state.sums[each.number] / each.n_points
                 means[active] = state.mean + (means[active] - shared)
             # not NaN, the error of an infinite value: more points would not help
-            far = standard_error(np.moveaxis(means[active], 1, 0))[:, :k] > jobs.error
-            active = active[far.any(axis=1)]
+            error = standard_error(np.moveaxis(means[active], 1, 0))[:, :k]
+            before, far[active] = far[active], (error > jobs.error).any(axis=1)
+            active = active[far[active] | before]
             if not len(active):
                 break
         return means

@@ -67,8 +67,8 @@ def compare(
         raise ValueError(f"the explanations are on two scales: {scales[0]} and {scales[1]}")
     places = [range(len(pair[0].feature_names)), _aligned(*pair)]
     values = [drawing.values_of(e, centered)[:, at] for e, at in zip(pair, places, strict=True)]
-    errors = [None if e.std_error is None else e.std_error[:, at]
-              for e, at in zip(pair, places, strict=True)]  # fmt: skip
+    errors = [drawing.errors_of(explanation, centered) for explanation in pair]
+    errors = [e if e is None else e[:, at] for e, at in zip(errors, places, strict=True)]
     sizes = [np.abs(v).mean(axis=0) for v in values]
     ranking = drawing.Ranking.of(sizes[0] + sizes[1], max_features)
     labels = ranking.names(pair[0])

@@ -94,9 +94,9 @@ def waterfall(
     ranking = drawing.Ranking.of(np.abs(values[0]), max_features)
     prediction = None if one.predictions is None else float(one.predictions[0])
     sums = Sums(_start(one, centered), ranking.columns(values)[0], prediction)
-    error = None
-    if one.std_error is not None:
-        error = np.sqrt(ranking.columns(one.std_error**2)[0])
+    error = drawing.errors_of(one, centered)
+    if error is not None:
+        error = np.sqrt(ranking.columns(error**2)[0])
     names = _names(one, ranking)
 
     ax = drawing.new_axes(ax, 7.2, drawing.height_of(len(names) + 1) + 0.3)

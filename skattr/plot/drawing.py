@@ -109,6 +109,11 @@ def values_of(explanation: Explanation, centered: bool) -> np.ndarray:
     return explanation.values - explanation.offset if centered else explanation.values
 
 
+def errors_of(explanation: Explanation, centered: bool) -> np.ndarray | None:
+    """Return the standard errors of the values to draw, (n, g), or None if they are exact."""
+    return explanation.centered().std_error if centered else explanation.std_error
+
+
 def value_label(centered: bool, scale: str, output: str, what: str = "{}") -> str:
     """Return the label of an axis of values: what they are, and on which scale."""
     words = what.format("attribution, centred" if centered else "attribution")

@@ -58,7 +58,8 @@ def bar(
     explanation = drawing.check(explanation, output, max_features)
     values = drawing.values_of(explanation, centered)
     ranking = drawing.Ranking.of(np.abs(values).mean(axis=0), max_features)
-    mean, error = drawing.mean_and_error(values, explanation.std_error, ranking)
+    errors = drawing.errors_of(explanation, centered)
+    mean, error = drawing.mean_and_error(values, errors, ranking)
     names = ranking.names(explanation)
 
     ax = drawing.new_axes(ax, 6.4, drawing.height_of(len(names)))
