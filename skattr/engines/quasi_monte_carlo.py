@@ -171,9 +171,10 @@ class QuasiMonteCarlo(Approximation):
                 assert state.mean is not None
                 shared = state.sums[each.number] / each.n_points
                 means[active] = state.mean + (means[active] - shared)
-            # not NaN, the error of an infinite value: more points would not help
             error = standard_error(np.moveaxis(means[active], 1, 0))[:, :k]
-            before, far[active] = far[active], (error > jobs.error).any(axis=1)
+            # NaN is the error of an infinite value: more points would not help
+            before = far[active] & ~np.isnan(error).any(axis=1)
+            far[active] = (error > jobs.error).any(axis=1)
             active = active[far[active] | before]
             if not len(active):
                 break
