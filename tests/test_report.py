@@ -20,7 +20,20 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from skattr import MeasureExplainer, write_report
 from skattr.engines import QuasiMonteCarlo
-from skattr.measures import Baseline, Conditional, Dirac, Expectation, PartialDependence
+from skattr.measures import (
+    Atoms,
+    Baseline,
+    Coefficient,
+    Conditional,
+    Density,
+    Dirac,
+    Expectation,
+    PartialDependence,
+    Sampler,
+    ScaledCoefficient,
+    Stieltjes,
+    Uniform,
+)
 
 pytest.importorskip("jinja2", reason="the report needs jinja2")
 pytest.importorskip("matplotlib", reason="the report needs matplotlib")
@@ -461,3 +474,31 @@ def test_figures_are_small_pictures(tmp_path):
         image = Image.open(io.BytesIO(base64.b64decode(attrs["src"].partition(",")[2])))
         assert (str(image.width), str(image.height)) == (attrs["width"], attrs["height"])
         assert len(np.unique(np.asarray(image.convert("L")))) > 5  # something is drawn
+
+
+WRITTEN = {
+    "∫ f hⱼ,ₓ dy": Density(lambda y, x, j: x[j] + y[..., j]),
+    "∫ f dgⱼ,ₓ": Stieltjes(lambda y, x, j: y.prod(axis=-1)),
+    "Σₐ wⱼₐ f(pₐ)": Atoms(lambda x: (np.vstack([x, 0 * x]), np.ones((2, 2)))),
+    "E f(Yⱼ,ₓ)": Sampler(lambda x, j, n, rng: rng.random((n, 2))),
+    "2 E f(Uⱼ, l₋ⱼ) − 2 · f(l)": Coefficient(mass_zero=True),
+    "f(xⱼ, l₋ⱼ) − f(l)": ScaledCoefficient(mass_zero=True),
+}
+
+
+@pytest.mark.parametrize("formula", WRITTEN)
+def test_measures_of_ones_own(formula, tmp_path):
+    """The formula, and the errors of the values that are shown: the centred ones."""
+    X = pd.DataFrame(np.random.default_rng(0).random((12, 2)), columns=["a", "b"])
+    measure = WRITTEN[formula] + Uniform() * 0.5
+
+    def f(Z):
+        return np.exp(np.asarray(Z)).sum(axis=1)
+
+    explainer = MeasureExplainer(f, measure, random_state=0, tol=0.2).fit(X)
+    write_report(explainer, X, tmp_path / "report.html")
+    page = Page(tmp_path / "report.html")
+    assert formula in page.words()
+    error = explainer.explain(X).centered_error
+    assert f"largest standard error {error.max():.3g}" in page.words()
+    assert f"median {np.median(error):.2e}, largest {error.max():.2e}" in page.words()

@@ -32,6 +32,18 @@ MEASURES: dict[str, tuple[str, str]] = {  # class -> (the attribution is …, fo
         "the mean of f with the row's own value and the other columns uniform on the domain",
         "E f(xⱼ, U₋ⱼ)",
     ),
+    "Coefficient": (
+        "twice the mean of f along the column's side of the domain, the others at their lowest",
+        "2 E f(Uⱼ, l₋ⱼ)",
+    ),
+    "ScaledCoefficient": (
+        "f with the row's own value and the other columns at their lowest",
+        "f(xⱼ, l₋ⱼ)",
+    ),
+    "Stieltjes": ("the integral of f against an integrand of the user's own", "∫ f dgⱼ,ₓ"),
+    "Density": ("the integral of f times a density of the user's own", "∫ f hⱼ,ₓ dy"),
+    "Sampler": ("the mean of f over points that a function of the user's own draws", "E f(Yⱼ,ₓ)"),
+    "Atoms": ("a weighted sum of f at points of the user's own", "Σₐ wⱼₐ f(pₐ)"),
     "Dirac": ("the prediction itself", "f(x)"),
     "Baseline": ("the prediction at one fixed point p", "f(p)"),
 }
@@ -39,6 +51,7 @@ EXPECTATIONS: dict[str, tuple[str, str]] = {  # law -> the same
     "joint": ("the mean of f over the background", "E f(X)"),
     "product": ("the mean of f, as if all columns were independent", "E f(X⊥)"),
     "uniform": ("the mean of f over the domain", "E f(U)"),
+    "corner": ("f at the lower corner l of the domain", "f(l)"),
 }
 
 
