@@ -217,7 +217,7 @@ def show_evaluations():
 def show_diracs():
     """Print how often f is asked where columns are points; return the checks."""
     d, side, n_values = 10, 8, 5
-    levels = (1, 3, side)  # as the error is the difference of levels
+    levels = (2, 3, side)  # as the error is the difference of levels
     background = unit(d, 50)
     background[:, 3:] = 0.5
     stepped = np.floor(background * n_values)  # columns of a few values: atoms

@@ -121,11 +121,15 @@ def as_numbers(X: Any) -> np.ndarray:
 
     if isinstance(X, np.ndarray) and X.dtype.kind in "fiub":
         return np.ascontiguousarray(X, dtype=np.float64)
-    columns = range(len(frames.labels(X)))
-    try:
-        return np.column_stack([frames.to_float(frames.column(X, k)) for k in columns])
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"a torch module takes numbers{frames.unusual(X)}") from error
+    columns = []
+    for k, name in enumerate(frames.labels(X)):
+        try:
+            columns.append(frames.to_float(frames.column(X, k)))
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"a torch module takes numbers, and column {name!r} holds no numbers"
+            ) from error
+    return np.column_stack(columns)
 
 
 def like(array: np.ndarray, other: Any) -> Any:

@@ -648,7 +648,7 @@ def test_modules_with_wrong_numbers(torch):
     module = nn.Sequential(nn.Linear(3, 4, device="meta"), nn.ReLU(), nn.Linear(4, 1))
     with pytest.raises(ValueError, match=r"'0\.weight' has no numbers .*'meta'"):
         MeasureExplainer(module).fit(NUMBERS)
-    with pytest.raises(ValueError, match="'city' wants numbers"):
+    with pytest.raises(ValueError, match="'city' holds no numbers"):
         MeasureExplainer(nn.Linear(4, 1)).fit(FRAME)
 
 

@@ -29,6 +29,7 @@ from skattr.measures import (
     Dirac,
     Expectation,
     PartialDependence,
+    ProductMarginal,
     Sampler,
     ScaledCoefficient,
     Stieltjes,
@@ -502,3 +503,20 @@ def test_measures_of_ones_own(formula, tmp_path):
     error = explainer.explain(X).centered_error
     assert f"largest standard error {error.max():.3g}" in page.words()
     assert f"median {np.median(error):.2e}, largest {error.max():.2e}" in page.words()
+
+
+@pytest.mark.parametrize("measure", [Uniform(), ProductMarginal()])
+def test_approximate_values_of_categories_and_missing_values(measure, tmp_path):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"a": rng.normal(size=40), "kind": rng.choice(["x", "y"], 40)})
+    table["c"] = np.where(np.arange(40) % 7, rng.normal(size=40), np.nan)
+
+    def f(Z):
+        return np.sin(Z["a"]) * (Z["kind"] == "x") + Z["c"].fillna(2.0)
+
+    settings = {"engine": QuasiMonteCarlo(4), "tol": 0.5, "random_state": 0}
+    explainer = MeasureExplainer(f, measure, **settings).fit(table)
+    path = tmp_path / "report.html"
+    write_report(explainer, table[:8], path)
+    page = path.read_text()
+    assert "quasi_monte_carlo" in page and "approximate" in page and "missing" in page

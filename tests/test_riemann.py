@@ -407,13 +407,14 @@ def test_blocks_bound_the_memory(name, block, monkeypatch):
     measure = MEASURES[name]
     engine = "auto" if name == "marginal" else Riemann(points=12)
     whole = fitted(f, measure, engine=engine, tol=1e9).explain(ROWS)
-    monkeypatch.setattr("skattr.engines.grid_cells.BLOCK", block)
+    for name in ("blocks.BLOCK", "blocks.ROW_BLOCK", "places.ROW_BLOCK"):
+        monkeypatch.setattr(f"skattr.engines.{name}", block)
     explainer = fitted(f, measure, engine=engine, tol=1e9)
     calls.clear()
     found = explainer.explain(ROWS, predictions=False)
     assert_allclose(found.values, whole.values, rtol=1e-10, atol=1e-12)
     assert max(map(len, calls)) <= block
-    monkeypatch.setattr("skattr.engines.grid_cells.ROW_BLOCK", 7)
+    monkeypatch.setattr("skattr.engines.places.ROW_BLOCK", 7)
     calls.clear()
     found = explainer.explain(ROWS, predictions=False)
     assert_allclose(found.values, whole.values, rtol=1e-10, atol=1e-12)

@@ -135,6 +135,7 @@ def test_frames_and_integers():
             assert_allclose(found.values[i, j], f(changed).mean(), rtol=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("engine", [QuasiMonteCarlo(8), Riemann(points=8)])
 def test_bits_that_nobody_moves(engine):
     def explain(rows, **settings):

@@ -7,9 +7,10 @@ of a rule. Densities: the rule's weights times h. Integrands g: one value at eac
 differences along one axis after the other. Cells are visited in blocks; those of weight 0 cost no
 call of f.
 
-Approximate. The number of points a side grows until the last levels differ by less than the error
-asked for. The error that is told is the difference of the last two levels, or half of that of
-the two before if it is larger: two levels may agree by chance where f jumps.
+Approximate. The number of points a side is doubled, plus one so that levels do not nest, until the
+last levels differ by less than the error asked for. The error that is told is the difference of the
+last two levels, or half of that of the two before if it is larger: two levels may agree by chance
+where f jumps.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from skattr.pieces import Boxes, Pieces, ReluNetwork
 
 RULES = ("left", "midpoint", "gauss")
 VIEWS = ("factors", "density", "increments")
-FIRST = 4  # points a side before there is an error to look at
+FIRST, SECOND = 4, 9  # points a side before there is an error to look at; then 19, 39, …
 FEW = 3  # free columns up to which a grid is better than points; 1 where the model jumps
 
 
@@ -92,7 +93,7 @@ class Riemann(Approximation):
         free, few = free_columns(source), 1 if isinstance(pieces, Boxes) else FEW
         if free > few:
             return f"{free} columns are free, and a grid is for {few} at most"
-        size = n_cells(source, _next(FIRST), ())  # the reference has no column pinned
+        size = n_cells(source, SECOND, ())  # the reference has no column pinned
         if size > jobs.max_evals:
             return f"its grid has {size} cells, max_evals is {jobs.max_evals}"
         return None
@@ -103,7 +104,7 @@ class Riemann(Approximation):
 
     def cost(self, pieces: Pieces, term: Measure) -> str:
         """Say what it costs."""
-        side = f"{FIRST}, {_next(FIRST)}, …" if self.points is None else str(self.points)
+        side = f"{FIRST}, {SECOND}, …" if self.points is None else str(self.points)
         what = "row" if term.depends == "row" else "own value"
         return f"explain: grids of {side} points a free column for each distinct {what}"
 
@@ -136,7 +137,7 @@ class Riemann(Approximation):
 
     def _check_size(self, source: Any, x: Any, columns: tuple[int, ...], jobs: Jobs) -> None:
         """Refuse a grid that is over max_evals where its error is not known yet."""
-        least = _next(FIRST) if self.points is None else self.points
+        least = SECOND if self.points is None else self.points
         size = n_cells(source, least, columns, x)
         if size > jobs.max_evals:
             raise ValueError(
@@ -206,15 +207,13 @@ class Riemann(Approximation):
             yield 1
             return
         if self.points is not None:
-            half = max(1, self.points // 2)
-            half -= half > 1 and (half + self.points) % 2 == 0
-            quarter = max(1, half // 2)
-            yield from sorted({quarter, half, self.points})
+            some = (self.points // 4, (self.points - 1) // 2, self.points)
+            yield from sorted({max(1, points) for points in some})
             return
         points, spent = FIRST, n_cells(source, FIRST, columns, x)
-        while points <= _next(FIRST) or spent <= max_evals:
+        while points <= SECOND or spent <= max_evals:
             yield points
-            points = _next(points)
+            points = 2 * points + 1
             spent += n_cells(source, points, columns, x)
 
     def _check(self) -> None:
@@ -226,12 +225,6 @@ class Riemann(Approximation):
                 f"Riemann(points={self.points!r}): it is an integer, at least 2, "
                 "as the error is how much levels differ"
             )
-
-
-def _next(points: int) -> int:
-    """Return about √3 times as many points, odd after even: f may be blind to one symmetry."""
-    more = int(points * 3**0.5)
-    return more + (more + points + 1) % 2
 
 
 def _error(values: list[np.ndarray]) -> np.ndarray:
