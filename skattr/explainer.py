@@ -70,12 +70,11 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
 
     Parameters
     ----------
-    estimator : fitted scikit-learn estimator, boosting model, or callable
+    estimator : fitted scikit-learn estimator, boosting model, torch module, or callable
         The model f: an estimator, a Pipeline, a search, a FrozenEstimator; an xgboost, lightgbm or
         catboost model; a torch module in eval mode; or a callable that maps X to (n,) or (n, k). It
-        is never refitted. If it is
-        not fitted and `fit` gets y, a clone is fitted. Attributions belong to the columns that are
-        handed to it, so give a Pipeline whole, with raw columns.
+        is never refitted. If it is not fitted and `fit` gets y, a clone is fitted. Attributions
+        belong to the columns that are handed to it, so give a Pipeline whole, with raw columns.
     measure : Measure or str, default="partial_dependence"
         μ, or its name: "partial_dependence", "conditional", "product_marginal", "uniform",
         "expectation".
@@ -99,7 +98,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
     n_jobs : int, optional
         Number of workers, as in joblib. It changes no bit of the result.
     device : str, optional
-        Device of torch kernels.
+        Where a torch module is evaluated, "cpu" or "cuda": where it is, and nowhere else.
     verbose : int, default=0
         Whether to show progress.
 
@@ -508,9 +507,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         return [position(name, names, "features", "attribution") for name in wanted]
 
     def _jobs(self) -> Jobs:
-        return Jobs(
-            self.n_jobs, self.verbose, self.tol, None, self.max_evals, self._seed, self.device
-        )
+        return Jobs(self.n_jobs, self.verbose, self.tol, None, self.max_evals, self._seed)
 
     def _blocks(self, X: Any) -> list[slice]:
         step = max(256, BLOCK // len(self._names))

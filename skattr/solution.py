@@ -111,6 +111,35 @@ class Solution:
         """Return some attributions at a block of rows."""
         chosen = np.asarray(a)
         jobs = jobs._replace(error=self.error)
+        result = self._looked_up(pieces, X, codes, own, chosen, jobs)
+        total, offset = self._constant(chosen), self.offset
+        for t, term in enumerate(self.terms):
+            places = [place for place, j in enumerate(chosen) if t in self.rest[j]]
+            if not places:
+                continue
+            part, mass = self._integrals(term, pieces, X, codes, own, chosen[places], jobs)
+            if isinstance(part, np.ndarray):
+                result[:, places] += term.coefficient * part
+            else:
+                total = total + _spread_over(part * term.coefficient, places, len(chosen))
+            if mass is not None:
+                assert term.mean is not None
+                off = mass * (term.coefficient * term.mean.value)
+                offset = offset + _spread_over(off, places, len(chosen))
+        if self.error is None:  # nothing is approximate
+            return Found(result, None, offset.value, None)
+        centered = total - offset
+        both = self.is_exact and centered.is_exact
+        errors = [
+            None if is_exact else np.broadcast_to(estimate.std_error, result.shape)
+            for estimate, is_exact in ((total, self.is_exact), (centered, both))
+        ]
+        return Found(result + total.value, errors[0], offset.value, errors[1])
+
+    def _looked_up(
+        self, pieces: Any, X: Any, codes: Any, own: tuple, chosen: np.ndarray, jobs: Jobs
+    ) -> np.ndarray:
+        """Return the sums of the curves and of exact constants, (n, g, k)."""
         result = np.zeros((len(X), len(chosen), len(self.base_value)))
         if codes is not None:
             lookup.look_up(codes, np.ascontiguousarray(self.where[:, chosen]), self.curves, result)
@@ -122,26 +151,7 @@ class Solution:
                 result[:, place] += term.coefficient * look_up(
                     term.engine, pieces, term.state, curve, X, codes, own, int(j), jobs
                 )
-        total, offset = Estimate(result) + self._constant(chosen), self.offset
-        for t, term in enumerate(self.terms):
-            places = [place for place, j in enumerate(chosen) if t in self.rest[j]]
-            if not places:
-                continue
-            part, mass = self._integrals(term, pieces, X, codes, own, chosen[places], jobs)
-            total = total + _spread_over(part * term.coefficient, places, len(chosen))
-            if mass is not None:
-                assert term.mean is not None
-                off = mass * (term.coefficient * term.mean.value)
-                offset = offset + _spread_over(off, places, len(chosen))
-        centered = total - offset
-        return Found(
-            total.value,
-            None if self.is_exact else np.broadcast_to(total.std_error, result.shape),
-            offset.value,
-            None
-            if self.is_exact and centered.is_exact
-            else np.broadcast_to(centered.std_error, result.shape),
-        )
+        return result
 
     def _constant(self, chosen: np.ndarray) -> Estimate:
         """Return the approximate terms that depend on no row, (g, k)."""
@@ -154,7 +164,7 @@ class Solution:
 
     def _integrals(
         self, term: Term, pieces: Any, X: Any, codes: Any, own: tuple, a: np.ndarray, jobs: Jobs
-    ) -> tuple[Estimate, Estimate | None]:
+    ) -> tuple[Estimate | np.ndarray, Estimate | None]:
         """Return the values of a term without a curve, and its masses if they vary."""
         todo = [int(j) for j in a]
         if isinstance(term.engine, Approximation):
@@ -163,7 +173,7 @@ class Solution:
         mass = None
         if term.measure.mass is None:
             mass = Estimate(term.measure.masses(X, own)[:, todo, None])
-        return Estimate(values), mass
+        return values, mass
 
     def needs_pieces(self, a: int) -> bool:
         """Tell whether an attribution may have to be integrated, not only looked up."""

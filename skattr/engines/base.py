@@ -53,7 +53,6 @@ class Jobs(NamedTuple):
     error: np.ndarray | None = None  # (k,) the largest standard error of a value of one term
     max_evals: float = 100_000  # evaluations of f for one value
     seed: int = 0
-    device: str | None = None
     without: tuple[str, ...] = ()  # engines that were found to cost too much
     certificate: dict | None = None  # where exact engines note what they can prove
 

@@ -8,18 +8,17 @@ One evaluation for each combination of the other columns' values, so it is for f
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
-import joblib
 import numpy as np
 
-from skattr import frames
 from skattr.engines.base import Engine, Jobs, Own
+from skattr.engines.distinct import at_distinct
 from skattr.engines.grid_cells import add_up, cells, is_finite, n_cells
 from skattr.engines.places import place_of
 from skattr.measures.base import Measure
 from skattr.measures.points import ProductPoints
-from skattr.parallel import in_workers
 from skattr.pieces import Pieces
 
 
@@ -78,15 +77,8 @@ class FiniteGrid(Engine):
         self, pieces: Any, state: Any, X: Any, codes: Any, own: Own, chosen: list[int], jobs: Jobs
     ) -> np.ndarray:
         """Return the means over the combinations of the other columns."""
-        result = np.empty((len(X), len(chosen), pieces.n_outputs))
-        for place, a in enumerate(chosen):
-            first, kind = frames.distinct_rows(X, own[a])
-            rows = (frames.take_rows(X, slice(i, i + 1)) for i in first.tolist())
-            tasks = (joblib.delayed(_pinned)(pieces.output, state.points, x, own[a]) for x in rows)
-            title = f"attribution {place + 1} of {len(chosen)}" if jobs.verbose else None
-            means = in_workers(tasks, len(first), jobs.n_jobs, title)
-            result[:, place] = np.array(list(means))[kind]
-        return result
+        value = partial(_pinned, pieces.output, state.points)
+        return at_distinct(value, X, own, chosen, jobs)
 
 
 def _pinned(f: Any, points: ProductPoints, x: Any, columns: tuple[int, ...]) -> np.ndarray:

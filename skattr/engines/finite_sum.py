@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-import joblib
 import numpy as np
 
 from skattr import frames, storage
 from skattr.engines.base import Engine, Jobs, Own
+from skattr.engines.distinct import at_distinct
 from skattr.measures.base import Measure
 from skattr.measures.row_weights import RowWeights
-from skattr.parallel import in_workers
 from skattr.pieces import Pieces
 
 ROW_BLOCK = 65_536  # background rows in one call of the model
@@ -78,17 +78,8 @@ class FiniteSum(Engine):
         self, pieces: Any, state: Any, X: Any, codes: Any, own: Own, chosen: list[int], jobs: Jobs
     ) -> np.ndarray:
         """Return the mean of f over the background with the own values of each row put into it."""
-        result = np.empty((len(X), len(chosen), pieces.n_outputs))
-        for place, a in enumerate(chosen):
-            first, kind = frames.distinct_rows(X, own[a])
-            tasks = (
-                joblib.delayed(_pinned_mean)(pieces.output, state, x, own[a])
-                for x in (frames.take_rows(X, slice(i, i + 1)) for i in first.tolist())
-            )
-            title = f"attribution {place + 1} of {len(chosen)}" if jobs.verbose else None
-            means = in_workers(tasks, len(first), jobs.n_jobs, title)
-            result[:, place] = np.array(list(means))[kind]
-        return result
+        value = partial(_pinned_mean, pieces.output, state)
+        return at_distinct(value, X, own, chosen, jobs)
 
 
 def _pinned_mean(f: Callable, state: RowSum, x: Any, columns: tuple[int, ...]) -> np.ndarray:

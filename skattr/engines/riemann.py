@@ -17,15 +17,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from numbers import Integral
 from typing import Any
 
-import joblib
 import numpy as np
 
-from skattr import frames
 from skattr.engines.base import Approximation, Jobs, Own
+from skattr.engines.distinct import at_distinct
 from skattr.engines.estimates import Estimate
 from skattr.engines.grid_cells import (
     add_up,
@@ -38,7 +38,6 @@ from skattr.engines.grid_cells import (
 from skattr.engines.places import place_of
 from skattr.measures.base import Measure
 from skattr.measures.points import ProductPoints
-from skattr.parallel import in_workers
 from skattr.pieces import Boxes, Pieces, ReluNetwork
 
 RULES = ("left", "midpoint", "gauss")
@@ -154,7 +153,7 @@ class Riemann(Approximation):
         """Integrate a product where nothing is pinned."""
         if not isinstance(state.source, ProductPoints):
             return state
-        value, error = self._refine(pieces.output, state, None, (), jobs)
+        value, error = self._refine(pieces.output, state, jobs, None, ())
         return replace(state, mean=Estimate(value, error))
 
     def mean(self, pieces: Any, state: Grids) -> Estimate | None:
@@ -166,23 +165,14 @@ class Riemann(Approximation):
     ) -> tuple[Estimate, Estimate | None]:
         """Return the sums, and how far two levels differ."""
         k = pieces.n_outputs
-        values = np.empty((len(X), len(chosen), k + state.varies))
-        errors = np.empty_like(values)
-        every = tuple(range(len(frames.labels(X))))
-        for place, a in enumerate(chosen):
-            first, kind = frames.distinct_rows(X, every if state.by_row else own[a])
-            rows = (frames.take_rows(X, slice(i, i + 1)) for i in first.tolist())
-            tasks = (
-                joblib.delayed(self._refine)(pieces.output, state, x, own[a], jobs) for x in rows
-            )
-            title = f"attribution {place + 1} of {len(chosen)}" if jobs.verbose else None
-            found = np.array(list(in_workers(tasks, len(first), jobs.n_jobs, title)))
-            values[:, place], errors[:, place] = found[kind, 0], found[kind, 1]
+        refine = partial(self._refine, pieces.output, state, jobs)
+        found = at_distinct(refine, X, own, chosen, jobs, state.by_row)  # (n, g, 2, k)
+        values, errors = found[:, :, 0], found[:, :, 1]
         mass = Estimate(values[..., k:], errors[..., k:]) if state.varies else None
         return Estimate(values[..., :k], errors[..., :k]), mass
 
     def _refine(
-        self, f: Any, state: Grids, x: Any, columns: tuple[int, ...], jobs: Jobs
+        self, f: Any, state: Grids, jobs: Jobs, x: Any, columns: tuple[int, ...]
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the sum at the last level, (k,), and how far it is from the one before."""
         assert jobs.error is not None

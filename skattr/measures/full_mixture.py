@@ -4,25 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
+from skattr.measures import em
 from skattr.measures.gaussian import Gaussian, by_row, moments, patterns
-from skattr.measures.mixture import (
-    COMPONENTS,
-    FEW,
-    N_INIT,
-    NONE,
-    ROUGH,
-    ROUNDS,
-    ROWS,
-    SETTLED,
-    START,
-    Mixture,
-)
+from skattr.measures.mixture import Mixture
 
 LEAST = 1e-6  # eigenvalues of a covariance of standardised columns are not smaller
 BLOCK = 4096  # rows of an EM step at a time
@@ -122,16 +112,14 @@ def learn_full_mixture(
     mean, scale = moments(numbers, shares)
     varies = scale > 0
     scores = (numbers[:, varies] - mean[varies]) / scale[varies]
-    some = np.arange(len(scores))
-    if len(some) > START:
-        some = np.random.default_rng(0).choice(some, START, replace=False)
+    some = em.starting_rows(len(scores))
     most = len(np.unique(scores[some], axis=0)) if scores.shape[1] else 1
     with threadpool_limits(1):  # the same bits whatever the threads
         if n_components is None:
-            fit = _search(scores, shares, some, min(most, COMPONENTS))
+            fit = _search(scores, shares, some, min(most, em.COMPONENTS))
         else:
             fit = _start(scores[some], shares[some], min(n_components, most))
-        fit = _em(scores, shares, fit, SETTLED, ROUNDS)
+        fit = em.settled(partial(full_step, scores, shares), fit, em.SETTLED, em.ROUNDS)
         return _kept(fit, scores, shares, mean, scale)
 
 
@@ -139,8 +127,7 @@ def _kept(
     fit: Fit, scores: np.ndarray, shares: np.ndarray, mean: np.ndarray, scale: np.ndarray
 ) -> FullMixture:
     """Return the components that did not die, the largest first, on the scale of the numbers."""
-    kept = np.flatnonzero(fit.weights > NONE)
-    kept = kept[np.argsort(-fit.weights[kept], kind="stable")]
+    kept = em.alive(fit.weights)
     total = fit.weights[kept].sum()
     fit = Fit(fit.weights[kept] / total, fit.means[kept], fit.covariances[kept])
     overlap = _overlap(scores, shares, fit)
@@ -162,44 +149,25 @@ def _kept(
 def _search(scores: np.ndarray, shares: np.ndarray, some: np.ndarray, most: int) -> Fit:
     """Return the fit of the least BIC."""
     n_eff, k = 1 / float(shares @ shares), scores.shape[1]
-    best, least, worse = None, np.inf, 0
-    for c in range(1, most + 1):
-        fit = _em(scores, shares, _start(scores[some], shares[some], c), ROUGH, FEW)
-        size = c * (k + k * (k + 1) // 2 + 1) - 1
-        bic = -2 * n_eff * fit.likelihood + size * np.log(n_eff)
-        enough = fit.weights.min() * n_eff >= max(ROWS, k + 1)
-        if best is None or (bic < least and enough):
-            best, least, worse = fit, bic, 0
-        else:
-            worse += 1
-        if worse == 2:
-            break
-    assert best is not None
-    return best
+
+    def fitted(c: int) -> Fit:
+        start = _start(scores[some], shares[some], c)
+        return em.settled(partial(full_step, scores, shares), start, em.ROUGH, em.FEW)
+
+    def size(c: int) -> int:
+        return c * (k + k * (k + 1) // 2 + 1) - 1
+
+    return em.least_bic(fitted, size, max(em.ROWS, k + 1), n_eff, most)
 
 
 def _start(scores: np.ndarray, shares: np.ndarray, c: int) -> Fit:
     """Return where EM on these rows settles, from the clusters that k-means finds."""
-    if c == 1:
-        labels = np.zeros(len(scores), int)
-    else:
-        means = KMeans(c, n_init=N_INIT, random_state=0)
-        labels = means.fit_predict(scores, sample_weight=shares)
-    belongs = np.eye(c)[labels] * shares[:, None]
+    belongs = em.clusters(scores, shares, c)
     sums = np.einsum("nc,ni->ci", belongs, scores)
     squares = np.stack([(scores * r[:, None]).T @ scores for r in belongs.T])
     fit = _maximised(belongs.sum(axis=0), sums, squares)
-    return _em(scores, shares / shares.sum(), fit, ROUGH, 2 * ROUNDS)
-
-
-def _em(scores: np.ndarray, shares: np.ndarray, fit: Fit, tolerance: float, rounds: int) -> Fit:
-    """Return where EM settles: the likelihood never falls."""
-    fit = fit._replace(likelihood=-np.inf)  # that was of other rows
-    for _ in range(rounds):
-        before, fit = fit.likelihood, full_step(scores, shares, fit)
-        if fit.likelihood - before < tolerance:
-            break
-    return fit
+    step = partial(full_step, scores, shares / shares.sum())
+    return em.settled(step, fit, em.ROUGH, 2 * em.ROUNDS)
 
 
 def full_step(scores: np.ndarray, shares: np.ndarray, fit: Fit) -> Fit:

@@ -7,26 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
-from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
+from skattr.measures import em
 from skattr.measures.gaussian import EDGE, FAR, by_row, moments, rest
 
 FLOOR = 1e-3  # of a column's variance: no component is narrower
-SETTLED = 1e-4  # gain of mean log-likelihood in a step at which EM ends
-ROUGH = 1e-3  # the same while numbers of components are compared, and at the start
-ROUNDS = 50  # of EM on all rows, at most
-FEW = 15  # the same for each number of components that is compared
-COMPONENTS = 10  # at most, where their number is looked for
-ROWS = 5  # a component found by itself stands on so many, effectively
-START = 5000  # rows that give EM a place to start from
 BLOCK = 512  # rows of an EM step at a time: they stay in the cache
-N_INIT = 3  # runs of k-means
-NONE = 1e-10  # of the weight: a component that died
 LARGE = 1e4  # standard deviations from which on squares hide what differs
 
 
@@ -148,18 +140,15 @@ def learn_mixture(
     varies = scale > 0
     scores = (numbers[:, varies] - mean[varies]) / scale[varies]
     data = np.concatenate([scores**2, scores], axis=1)
-    some = np.arange(len(scores))
-    if len(some) > START:
-        some = np.random.default_rng(0).choice(some, START, replace=False)
+    some = em.starting_rows(len(scores))
     most = _n_distinct(scores[some])
     with threadpool_limits(1):  # steps are so short that threads would wait for each other
         if n_components is None:
-            fit = _search(data, shares, some, min(most, COMPONENTS))
+            fit = _search(data, shares, some, min(most, em.COMPONENTS))
         else:
             fit = _start(data[some], shares[some], min(n_components, most))
-        fit = _em(data, shares, fit, SETTLED, ROUNDS)
-    kept = np.flatnonzero(fit.weights > NONE)
-    kept = kept[np.argsort(-fit.weights[kept], kind="stable")]
+        fit = em.settled(partial(em_step, data, shares), fit, em.SETTLED, em.ROUNDS)
+    kept = em.alive(fit.weights)
     fit = Fit(fit.weights[kept] / fit.weights[kept].sum(), fit.means[kept], fit.variances[kept])
     means, scales = np.tile(mean, (len(kept), 1)), np.zeros((len(kept), len(mean)))
     means[:, varies] += fit.means * scale[varies]
@@ -178,41 +167,21 @@ class Fit(NamedTuple):
 
 def _search(data: np.ndarray, shares: np.ndarray, some: np.ndarray, most: int) -> Fit:
     """Return the fit of the least BIC."""
+
+    def fitted(c: int) -> Fit:
+        start = _start(data[some], shares[some], c)
+        return em.settled(partial(em_step, data, shares), start, em.ROUGH, em.FEW)
+
     n_eff = 1 / float(shares @ shares)
-    best, least, worse = None, np.inf, 0
-    for c in range(1, most + 1):
-        fit = _em(data, shares, _start(data[some], shares[some], c), ROUGH, FEW)
-        bic = -2 * n_eff * fit.likelihood + (c * (data.shape[1] + 1) - 1) * np.log(n_eff)
-        if best is None or (bic < least and fit.weights.min() * n_eff >= ROWS):
-            best, least, worse = fit, bic, 0
-        else:
-            worse += 1
-        if worse == 2:
-            break
-    assert best is not None
-    return best
+    return em.least_bic(fitted, lambda c: c * (data.shape[1] + 1) - 1, em.ROWS, n_eff, most)
 
 
 def _start(data: np.ndarray, shares: np.ndarray, c: int) -> Fit:
     """Return where EM on these rows settles, from the clusters that k-means finds."""
-    if c == 1:
-        labels = np.zeros(len(data), int)
-    else:
-        means = KMeans(c, n_init=N_INIT, random_state=0)
-        labels = means.fit_predict(data[:, data.shape[1] // 2 :], sample_weight=shares)
-    belongs = np.eye(c)[labels] * shares[:, None]
+    belongs = em.clusters(data[:, data.shape[1] // 2 :], shares, c)
     fit = _maximised(belongs.sum(axis=0), belongs.T @ data)
-    return _em(data, shares / shares.sum(), fit, ROUGH, 2 * ROUNDS)
-
-
-def _em(data: np.ndarray, shares: np.ndarray, fit: Fit, tolerance: float, rounds: int) -> Fit:
-    """Return where EM settles: the likelihood never falls."""
-    fit = fit._replace(likelihood=-np.inf)  # that was of other rows
-    for _ in range(rounds):
-        before, fit = fit.likelihood, em_step(data, shares, fit)
-        if fit.likelihood - before < tolerance:
-            break
-    return fit
+    step = partial(em_step, data, shares / shares.sum())
+    return em.settled(step, fit, em.ROUGH, 2 * em.ROUNDS)
 
 
 def em_step(data: np.ndarray, shares: np.ndarray, fit: Fit) -> Fit:

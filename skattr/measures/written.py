@@ -134,9 +134,9 @@ def ask(
     """
     answer = _ask_torch if measure.backend == "torch" else _ask_numpy
     values = answer(what, function, y, x, as_label(columns), shape)
-    finite = modules.as_array(values != values) | np.isinf(modules.as_array(values))
-    if finite.any():
-        at = np.unravel_index(np.flatnonzero(finite)[0], shape)
+    strange = (values != values) | (abs(values) == np.inf)  # on its device
+    if strange.any():
+        at = np.unravel_index(np.flatnonzero(modules.as_array(strange))[0], shape)
         point = modules.as_array(y)[at[: y.ndim - 1]]
         raise ValueError(
             f"{what} returned {modules.as_array(values)[at]} at y = {_short(point)}, "
