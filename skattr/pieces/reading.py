@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from skattr import frames
 from skattr.pieces import readers
 from skattr.pieces.base import Pieces, Unreadable, unwrap
 from skattr.pieces.black_box import BlackBox
@@ -25,7 +26,7 @@ def as_pieces(output: Output, row: Any, refuted: str | None = None) -> Pieces:
     if refuted is not None:
         return BlackBox(output, row, refuted)
     try:
-        parts = readers.read(output.estimator, output.scale)
+        parts = readers.read(output.estimator, output.scale, len(frames.labels(row)))
         addends = [kind(own, output, row) for kind, own in by_kind(parts)]
         return addends[0] if len(addends) == 1 else Sum(addends, output, row)
     except Unreadable as reason:

@@ -7,6 +7,7 @@ first, empty if it is none of its own; and `read(estimator, scale)`, which retur
 - `why_not(estimator)`: why an estimator that it knows has no scale, or None;
 - `margin(estimator, X)`: the answer before the link, where no method of scikit-learn's gives it,
   and `has_margin(estimator)`, if only some of its estimators have one;
+- `asks_width`, True where a model does not say how many columns it takes: `read` gets that too;
 - `predict(estimator, X)`, where the library's own objects want containers of its own.
 """
 
@@ -55,11 +56,12 @@ def scales(estimator: Any) -> tuple[str, ...]:
     return next((found for reader in READERS if (found := reader.scales(estimator))), ())
 
 
-def read(estimator: Any, scale: str) -> list:
-    """Read an estimator as parts whose sum it is."""
+def read(estimator: Any, scale: str, width: int | None = None) -> list:
+    """Read an estimator, of a table of some width, as parts whose sum it is."""
     for reader in READERS:
         if scale in reader.scales(estimator):
-            return reader.read(estimator, scale)
+            asked = (width,) if getattr(reader, "asks_width", False) else ()
+            return reader.read(estimator, scale, *asked)
     raise Unreadable(why_none(estimator, scale))
 
 

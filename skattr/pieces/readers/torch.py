@@ -1,22 +1,26 @@
 """torch's modules: Linear, ReLU and their kin, in any nesting that torch.fx can trace.
 
 A tensor on the way is an affine function of the inputs and of the units before it; a ReLU makes
-units of it, a clipped one two of each number, a + relu(z - a) - relu(z - b). Sums of such tensors,
-as in residual networks, are affine functions too. Units that others ask for beyond the next layer
-are carried there by units of slope 1.
+units of it, a clipped one two of each number, a + relu(z - a) - relu(z - b). Sums, parts and joins
+of such tensors, as in residual or wide-and-deep networks, are affine functions too.
 """
 
 from __future__ import annotations
 
 import operator
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from skattr.modules import as_numbers, is_module
 from skattr.pieces.base import Unreadable
-from skattr.pieces.relu import Layer, Net
+from skattr.pieces.readers.units import Affine, Units
+from skattr.pieces.relu import Net
 from skattr.pieces.steps import Track
+
+asks_width = True  # a module does not say how many columns it takes
 
 
 def scales(estimator: Any) -> tuple[str, ...]:
@@ -24,7 +28,7 @@ def scales(estimator: Any) -> tuple[str, ...]:
     return ("predict",) if is_module(estimator) else ()
 
 
-def read(estimator: Any, scale: str) -> list[Net]:
+def read(estimator: Any, scale: str, width: int) -> list[Net]:
     """Trace the module, and bring what it computes into layers."""
     import torch
 
@@ -35,9 +39,10 @@ def read(estimator: Any, scale: str) -> list[Net]:
         raise Unreadable(f"torch.fx cannot trace {type(estimator).__name__}: {error}") from error
     first = next(estimator.parameters(), torch.empty(0))
     rounding = max(1e-8, 100 * torch.finfo(first.dtype).eps)
-    units, output = _follow(module, graph)
-    layers, weight, bias = _layered(units, output)
-    return [Net(TensorFront(units.n_inputs), layers, weight, bias, rounding=rounding)]
+    units = Units(width)
+    with torch.no_grad():
+        layers, weight, bias = units.layers(_follow(module, graph, units))
+    return [Net(TensorFront(width), layers, weight, bias, rounding=rounding)]
 
 
 class TensorFront:
@@ -55,67 +60,28 @@ class TensorFront:
         return track
 
 
-# from a graph to units --------------------------------------------------------------------------
+# along the graph --------------------------------------------------------------------------------
 
 
-class Affine(NamedTuple):
-    """Numbers that are affine in the inputs and units that there are: weight · basis + bias."""
-
-    weight: np.ndarray  # (q, inputs and some units)
-    bias: np.ndarray  # (q,)
-
-    def times(self, factor: Any) -> Affine:
-        """Return each number times a factor."""
-        factor = np.broadcast_to(factor, self.bias.shape)
-        return Affine(factor[:, None] * self.weight, factor * self.bias)
-
-    def plus(self, other: Any) -> Affine:
-        """Return the sum with a constant or with other affine numbers."""
-        if not isinstance(other, Affine):
-            return Affine(self.weight, self.bias + np.broadcast_to(other, self.bias.shape))
-        q, width = len(self.bias), max(self.weight.shape[1], other.weight.shape[1])
-        weight = np.zeros((q, width))
-        weight[:, : self.weight.shape[1]] += self.weight
-        weight[:, : other.weight.shape[1]] += other.weight
-        return Affine(weight, self.bias + other.bias)
+class Rows:
+    """The number of rows, which a module may ask for but not compute with."""
 
 
-class Units:
-    """All units found so far, each affine in the inputs and in units before it."""
-
-    def __init__(self) -> None:
-        self.n_inputs = 0
-        self.groups: list[tuple[Affine, np.ndarray]] = []  # numbers, slopes of the negative side
-
-    def inputs(self, n: int) -> Affine:
-        """Return n inputs."""
-        self.n_inputs = n
-        return Affine(np.eye(n), np.zeros(n))
-
-    def add(self, numbers: Affine, slope: Any = 0.0) -> Affine:
-        """Return what units make of numbers."""
-        q = len(numbers.bias)
-        before = self.n_inputs + sum(len(slopes) for _, slopes in self.groups)
-        self.groups.append((numbers, np.broadcast_to(np.asarray(slope, float), q)))
-        return Affine(np.eye(q, before + q, before), np.zeros(q))
-
-
-def _follow(module: Any, graph: Any) -> tuple[Units, Affine]:
+def _follow(module: Any, graph: Any, units: Units) -> Affine:
     """Follow the graph from its inputs to its output."""
-    units = Units()
     found: dict[Any, Any] = {}
     for node in graph.nodes:
         if node.op == "placeholder":
-            if found:
+            if found and not node.args:  # no default
                 raise Unreadable(f"{type(module).__name__} takes more than one input")
-            found[node] = units.inputs(_width(module, node))
+            found[node] = node.args[0] if found else units.inputs()
         elif node.op == "output":
             result = _arguments(node.args[0], found)
             if not isinstance(result, Affine):
                 raise Unreadable(f"{type(module).__name__} does not return one tensor")
-            return units, result
+            return result
         elif node.op == "get_attr":
-            found[node] = _numpy(operator.attrgetter(node.target)(module))
+            found[node] = _constant(operator.attrgetter(node.target)(module))
         else:
             found[node] = _step(module, node, found, units)
     raise Unreadable(f"{type(module).__name__} returns nothing")
@@ -136,27 +102,21 @@ def _step(module: Any, node: Any, found: dict, units: Units) -> Any:
         name, rule = f"the layer {node.target!r} ({type(layer).__name__})", _layer_rule(layer)
         args = (layer, *args)
     else:
-        name = f"the call of {getattr(node.target, '__name__', node.target)}"
-        rule = CALLS.get(getattr(node.target, "__name__", node.target))
-    if rule is None or not any(isinstance(a, Affine) for a in args):
+        name, rule = f"the call of {_name(node)}", _call_rule(node, args, options)
+    if rule is None:
         raise Unreadable(f"{name} of {type(module).__name__} is not read as piecewise affine")
     try:
         result = rule(units, *args, **options)
-    except (TypeError, ValueError) as error:
+        if _is_in_place(node, args, options):
+            _write(node, args[node.op == "call_module"], result, found)
+    except (TypeError, ValueError, RuntimeError, IndexError) as error:
         raise Unreadable(f"{name} of {type(module).__name__} is not understood: {error}") from error
-    if _is_in_place(node, args, options):  # whoever else holds the tensor sees the new numbers
-        changed = args[node.op == "call_module"]
-        found.update({other: result for other, held in found.items() if held is changed})
     return result
 
 
-def _is_in_place(node: Any, args: tuple, options: dict) -> bool:
-    """Tell whether a node writes into its first tensor."""
-    if node.op == "call_module":
-        return bool(getattr(args[0], "inplace", False))
-    name = str(getattr(node.target, "__name__", node.target))
-    asked = options.get("inplace", False) or any(a is True for a in args)
-    return bool(asked) or name.endswith("_") or name in ("iadd", "isub", "imul")
+def _name(node: Any) -> str:
+    """Return the name of a function or of a method of tensors."""
+    return str(getattr(node.target, "__name__", node.target))
 
 
 def _layer_rule(layer: Any) -> Any:
@@ -170,67 +130,156 @@ def _layer_rule(layer: Any) -> Any:
     return None
 
 
-def _width(module: Any, node: Any) -> int:
-    """Return the number of inputs: what the first layer that says so wants."""
-    waiting = list(node.users)
-    while waiting:
-        user = waiting.pop(0)
-        if user.op == "call_module":
-            layer = module.get_submodule(user.target)
-            width = getattr(layer, "in_features", getattr(layer, "num_features", None))
-            if width is not None:
-                return int(width)
-        waiting += list(user.users)
-    raise Unreadable(f"no layer of {type(module).__name__} says how many inputs it takes")
+def _call_rule(node: Any, args: tuple, options: dict) -> Any:
+    """Return the rule of a function or method."""
+    function = node.target
+    if node.op == "call_method":
+        function = partial(_method, node.target)
+    everything = _leaves([args, options])
+    tensors = [x for x in everything if isinstance(x, Affine)]
+    first = args[0] if args else options.get("tensors")
+    is_part = isinstance(first, tuple) and _name(node) == "getitem"
+    counts = any(isinstance(x, Rows) for x in everything) and not is_part
+    if is_part or not (tensors or counts):  # or a constant
+        return lambda units, *args, **options: function(*args, **options)
+    if _name(node) in CALLS and not counts:
+        return CALLS[_name(node)]
+    alone = _name(node) in LINEAR and len(tensors) == 1 and first is tensors[0]
+    joins = _name(node) in JOINS and all(isinstance(x, Affine) for x in _leaves(first))
+    if alone or joins:
+        return lambda units, *args, **options: _by_row(function, args, options)
+    return None
 
 
-def _numpy(tensor: Any) -> np.ndarray:
+def _method(name: str, x: Any, *args: Any, **options: Any) -> Any:
+    return getattr(x, name)(*args, **options)
+
+
+def _leaves(tree: Any) -> list:
+    """Return what lists, tuples and dicts hold."""
+    if isinstance(tree, dict):
+        tree = list(tree.values())
+    if isinstance(tree, list | tuple):
+        return [leaf for branch in tree for leaf in _leaves(branch)]
+    return [tree]
+
+
+def _mapped(tree: Any, change: Callable) -> Any:
+    """Return lists, tuples and dicts with what they hold changed."""
+    if isinstance(tree, dict):
+        return {key: _mapped(branch, change) for key, branch in tree.items()}
+    if isinstance(tree, list | tuple):
+        found = [_mapped(branch, change) for branch in tree]
+        return found if isinstance(tree, list) else tuple(found)
+    return change(tree)
+
+
+def _by_row(function: Callable, args: tuple, options: dict) -> Any:
+    """Return what a linear function makes of each row, if it looks at one at a time."""
+    tensors = [x for x in _leaves([args, options]) if isinstance(x, Affine)]
+    rows = max(len(x.table) for x in tensors)
+    memory = tensors[0].memory if len(tensors) == 1 else object()
+
+    def at(flipped: bool) -> Any:
+        def given(x: Any) -> Any:
+            if isinstance(x, Affine):
+                return x.padded(rows).flip(0) if flipped else x.padded(rows)
+            return rows if isinstance(x, Rows) else x
+
+        return function(*_mapped(args, given), **_mapped(options, given))
+
+    def tensor(result: Any, again: Any) -> Affine:
+        same = len(result) == rows and result.allclose(again.flip(0), rtol=1e-9, atol=0.0)
+        if not same:
+            raise ValueError("it looks at several rows at a time")
+        return Affine(result.contiguous(), memory)
+
+    result, again = at(False), at(True)
+    if isinstance(result, list | tuple):
+        return tuple(tensor(*both) for both in zip(result, again, strict=True))
+    return tensor(result, again)
+
+
+def _is_in_place(node: Any, args: tuple, options: dict) -> bool:
+    """Tell whether a node writes into its first tensor."""
+    if node.op == "call_module":
+        return bool(getattr(args[0], "inplace", False))
+    name = _name(node)
+    asked = options.get("inplace", False) or (name in KINKS and any(a is True for a in args))
+    return bool(asked) or name.endswith("_")
+
+
+def _write(node: Any, changed: Any, result: Any, found: dict) -> None:
+    """Let whoever else holds a tensor see its new numbers."""
+    place = {other: i for i, other in enumerate(node.graph.nodes)}
+    for other, held in found.items():
+        if held is changed:
+            found[other] = result
+        elif isinstance(held, Affine) and held.memory is changed.memory:
+            if any(place[user] > place[node] for user in other.users):
+                raise ValueError("it writes into a part of a tensor that is used later")
+
+
+# rules ------------------------------------------------------------------------------------------
+
+
+def _constant(tensor: Any) -> Any:
+    """Return a tensor of the module's, in float64 if it holds no whole numbers."""
     import torch
 
-    return tensor.detach().to("cpu", torch.float64).numpy()
+    if not isinstance(tensor, torch.Tensor):
+        return tensor
+    copy = tensor.detach().cpu().clone()
+    return copy.to(torch.float64) if copy.is_floating_point() else copy
 
 
-def _linear(units: Units, layer: Any, x: Affine) -> Affine:
-    weight = _numpy(layer.weight)
-    bias = 0.0 if layer.bias is None else _numpy(layer.bias)
-    return Affine(weight @ x.weight, weight @ x.bias + bias)
+def _linear(units: Units, x: Affine, weight: Any, bias: Any = None) -> Affine:
+    found = Affine(x.table @ _constant(weight).T)
+    return found if bias is None else found.plus(_constant(bias))
+
+
+def _channels(x: Affine, numbers: Any) -> Any:
+    """Return one number a channel, the first axis behind the rows, as each row meets them."""
+    return _constant(numbers).reshape(-1, *(1 for _ in x.shape[1:]))
 
 
 def _batch_norm(units: Units, layer: Any, x: Affine) -> Affine:
     if layer.running_mean is None:
         raise ValueError("it has no running statistics, so rows depend on each other")
-    factor = 1 / np.sqrt(_numpy(layer.running_var) + layer.eps)
-    shift = -_numpy(layer.running_mean) * factor
+    factor = 1 / (_constant(layer.running_var) + layer.eps).sqrt()
+    shift = -_constant(layer.running_mean) * factor
     if layer.affine:
-        factor, shift = factor * _numpy(layer.weight), shift * _numpy(layer.weight)
-        shift = shift + _numpy(layer.bias)
-    return x.times(factor).plus(shift)
+        factor, shift = factor * _constant(layer.weight), shift * _constant(layer.weight)
+        shift = shift + _constant(layer.bias)
+    return x.times(_channels(x, factor)).plus(_channels(x, shift))
 
 
-def _clip(
-    units: Units, x: Affine, low: float = -1.0, high: float = 1.0, inplace: Any = 0
-) -> Affine:
+def _prelu(units: Units, x: Affine, weight: Any) -> Affine:
+    return units.add(x, _channels(x, weight) if len(x.shape) else float(weight))
+
+
+def _clip(units: Units, x: Affine, low: Any = None, high: Any = None) -> Affine:
     """Return low + relu(x - low) - relu(x - high)."""
-    above = units.add(x.plus(-low))
-    return above.plus(units.add(x.plus(-high)).times(-1.0)).plus(low)
+    if low is None:
+        return x if high is None else _least(units, x, high)
+    above = units.add(x.plus(-low)).plus(low)
+    return above if high is None else above.plus(units.add(x.plus(-high)).times(-1.0))
 
 
-def _flatten(units: Units, x: Affine, start_dim: int = 0, end_dim: int = -1) -> Affine:
-    if (start_dim != 1 or end_dim not in (1, -1)) and len(x.bias) > 1:
-        raise ValueError(f"it flattens the dimensions {start_dim} to {end_dim}")
-    return x
+def _largest(units: Units, x: Any, y: Any) -> Affine:
+    """Return y + relu(x - y)."""
+    return _add(units, units.add(_add(units, x, y, -1.0)), y)
 
 
-def _squeeze(units: Units, x: Affine, dim: int = -1) -> Affine:
-    if len(x.bias) > 1 or dim not in (1, -1):
-        raise ValueError("it is no column of one number a row")
-    return x
+def _least(units: Units, x: Any, y: Any) -> Affine:
+    """Return x - relu(x - y)."""
+    return _add(units, x, units.add(_add(units, x, y, -1.0)), -1.0)
 
 
 def _add(units: Units, x: Any, y: Any, alpha: float = 1.0) -> Affine:
     if not isinstance(x, Affine):
         return y.times(alpha).plus(x)
-    return x.plus(y.times(alpha) if isinstance(y, Affine) else alpha * np.asarray(y))
+    return x.plus(y.times(alpha) if isinstance(y, Affine) else y * alpha)
 
 
 def _subtract(units: Units, x: Any, y: Any, alpha: float = 1.0) -> Affine:
@@ -246,7 +295,7 @@ def _multiply(units: Units, x: Any, y: Any) -> Affine:
 def _divide(units: Units, x: Any, y: Any) -> Affine:
     if isinstance(y, Affine):
         raise ValueError("it divides by numbers that depend on the input")
-    return x.times(1 / np.asarray(y, float))
+    return x.times(1.0 / y)
 
 
 def _dropout(
@@ -257,79 +306,80 @@ def _dropout(
     return x
 
 
-def _leaky(units: Units, x: Affine, negative_slope: float = 0.01, inplace: Any = False) -> Affine:
-    return units.add(x, negative_slope)
+def _size(units: Units, x: Affine, dim: int | None = None) -> Any:
+    whole = (Rows(), *x.shape)
+    return whole if dim is None else whole[dim]
+
+
+def _attribute(units: Units, x: Affine, name: str) -> Any:
+    if name not in ("shape", "ndim", "dtype", "device"):
+        raise ValueError(f"it asks for {name!r}")
+    return _size(units, x) if name == "shape" else getattr(x.table, name)
+
+
+def _same(units: Units, x: Affine, *args: Any, **options: Any) -> Affine:
+    return x
 
 
 LAYERS: dict[str, Any] = {
-    "Linear": _linear,
+    "Linear": lambda units, layer, x: _linear(units, x, layer.weight, layer.bias),
     "BatchNorm1d": _batch_norm,
     "ReLU": lambda units, layer, x: units.add(x),
     "LeakyReLU": lambda units, layer, x: units.add(x, layer.negative_slope),
-    "PReLU": lambda units, layer, x: units.add(x, _numpy(layer.weight)),
+    "PReLU": lambda units, layer, x: _prelu(units, x, layer.weight),
+    "RReLU": lambda units, layer, x: units.add(x, (layer.lower + layer.upper) / 2),
     "ReLU6": lambda units, layer, x: _clip(units, x, 0.0, 6.0),
     "Hardtanh": lambda units, layer, x: _clip(units, x, layer.min_val, layer.max_val),
-    "Flatten": lambda units, layer, x: _flatten(units, x, layer.start_dim, layer.end_dim),
+    "Flatten": lambda units, layer, x: _by_row(layer, (x,), {}),
+    "Unflatten": lambda units, layer, x: _by_row(layer, (x,), {}),
     "Identity": lambda units, layer, x: x,
     "Dropout": lambda units, layer, x: x,
+    "AlphaDropout": lambda units, layer, x: x,
 }
-CALLS: dict[Any, Any] = {  # functions and methods of tensors, by name
+# functions and methods of tensors, by name: with kinks
+KINKS: dict[str, Any] = {
     "relu": lambda units, x, inplace=False: units.add(x),
-    "relu_": lambda units, x: units.add(x),
-    "leaky_relu": _leaky,
+    "leaky_relu": lambda units, x, negative_slope=0.01, inplace=False: units.add(x, negative_slope),
+    "prelu": _prelu,
     "hardtanh": lambda units, x, min_val=-1.0, max_val=1.0, inplace=False: _clip(
         units, x, min_val, max_val
     ),
     "relu6": lambda units, x, inplace=False: _clip(units, x, 0.0, 6.0),
+    "clamp": lambda units, x, min=None, max=None: _clip(units, x, min, max),
+    "clip": lambda units, x, min=None, max=None: _clip(units, x, min, max),
+    "clamp_min": lambda units, x, min: _clip(units, x, min),
+    "clamp_max": lambda units, x, max: _clip(units, x, None, max),
+    "abs": lambda units, x: units.add(x, -1.0),
+    "maximum": _largest,
+    "minimum": _least,
+}
+# affine ones with rules of their own
+CALLS: dict[str, Any] = {
+    **KINKS,
+    **{f"{name}_": rule for name, rule in KINKS.items()},
+    "linear": _linear,
     "dropout": _dropout,
-    "flatten": _flatten,
-    "squeeze": _squeeze,
     "add": _add,
     "add_": _add,
-    "iadd": _add,
     "sub": _subtract,
-    "isub": _subtract,
+    "sub_": _subtract,
     "mul": _multiply,
-    "imul": _multiply,
+    "mul_": _multiply,
     "truediv": _divide,
     "div": _divide,
+    "div_": _divide,
     "neg": lambda units, x: x.times(-1.0),
+    "size": _size,
+    "dim": lambda units, x: x.table.ndim,
+    "getattr": _attribute,
+    "clone": lambda units, x: Affine(x.table),
+    **dict.fromkeys(["contiguous", "detach", "double", "float", "to", "type_as"], _same),
 }
-
-
-# from units to layers ---------------------------------------------------------------------------
-
-
-def _layered(units: Units, output: Affine) -> tuple[list[Layer], np.ndarray, np.ndarray]:
-    """Put units into layers, and carry what is asked for later through those in between."""
-    basis = units.n_inputs + sum(len(slopes) for _, slopes in units.groups)
-    weight, bias, slope = np.zeros((basis, basis)), np.zeros(basis), np.ones(basis)
-    level, end = np.zeros(basis, int), units.n_inputs
-    for numbers, slopes in units.groups:
-        own = slice(end, end + len(slopes))
-        weight[own, : numbers.weight.shape[1]], bias[own], slope[own] = *numbers, slopes
-        # the units of one group stand in one layer
-        asked = np.flatnonzero(numbers.weight.any(axis=0))
-        level[own] = 1 + level[asked].max(initial=0)
-        end = own.stop
-    last = np.zeros((len(output.bias), basis))
-    last[:, : output.weight.shape[1]] = output.weight
-    depth = int(level.max(initial=0))
-    there = np.arange(units.n_inputs)  # what the layer before returns
-    layers = []
-    for number in range(1, depth + 1):
-        new = np.flatnonzero(level == number)
-        later = np.concatenate([weight[level > number], last])
-        carried = [i for i in there if later[:, i].any()]
-        here = np.concatenate([new, np.array(carried, int)])
-        fresh = np.isin(here, new)
-        own = np.where(fresh[:, None], weight[here], np.eye(basis)[here])
-        layers.append(
-            Layer(
-                np.ascontiguousarray(own[:, there]),
-                np.where(fresh, bias[here], 0.0),
-                np.where(fresh, slope[here], 1.0),
-            )
-        )
-        there = here
-    return layers, np.ascontiguousarray(last[:, there]), output.bias
+# and those that torch can do to the table as to any tensor: of one tensor, or of several
+LINEAR = {
+    "chunk", "cumsum", "expand", "flatten", "flip", "getitem", "index_select", "matmul", "mean",
+    "mm", "movedim", "narrow", "permute", "repeat", "reshape", "roll", "select", "split",
+    "squeeze", "sum", "swapaxes", "tensor_split", "transpose", "unbind", "unflatten", "unsqueeze",
+    "view",
+}  # fmt: skip
+JOINS = {"cat", "concat", "concatenate", "hstack", "column_stack", "stack"}
