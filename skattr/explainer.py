@@ -289,7 +289,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
             output_names=tuple(self.output_names_),
             std_error=error,
             centered_error=centered_error,
-            exact=self.exact_,
+            exact=self.exact_ and error is None,
             engine=self.engine_,
             measure=repr(self.measure_),
             support=self._support(rows, chosen),
@@ -507,7 +507,8 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         return [position(name, names, "features", "attribution") for name in wanted]
 
     def _jobs(self) -> Jobs:
-        return Jobs(self.n_jobs, self.verbose, self.tol, None, self.max_evals, self._seed)
+        jobs = Jobs(self.n_jobs, self.verbose, self.tol, None, self.max_evals, self._seed)
+        return jobs._replace(engine=self.engine)
 
     def _blocks(self, X: Any) -> list[slice]:
         step = max(256, BLOCK // len(self._names))

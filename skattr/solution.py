@@ -27,7 +27,7 @@ class Term:
     engine: Engine
     state: Any  # None where another term knows the mean, which is all there is
     mean: Estimate | None = None  # (k,) ∫ f d(reference)
-    moments: Moments | None = None  # of f over the background, if the engine approximates
+    moments: Moments | None = None  # of f over the background, if values may be estimates
 
     @property
     def is_constant(self) -> bool:
@@ -91,7 +91,7 @@ class Solution:
 
     @property
     def spread(self) -> np.ndarray | None:
-        """The spread of f, (k,), the unit of standard errors, or None if every term is exact."""
+        """The spread of f, (k,), the unit of standard errors, or None if there are none."""
         return next((t.moments.spread() for t in self.terms if t.moments is not None), None)
 
     @property
@@ -129,10 +129,11 @@ class Solution:
         if self.error is None:  # nothing is approximate
             return Found(result, None, offset.value, None)
         centered = total - offset
-        both = self.is_exact and centered.is_exact
         errors = [
-            None if is_exact else np.broadcast_to(estimate.std_error, result.shape)
-            for estimate, is_exact in ((total, self.is_exact), (centered, both))
+            None
+            if self.is_exact and estimate.is_exact
+            else np.broadcast_to(estimate.std_error, result.shape)
+            for estimate in (total, centered)
         ]
         return Found(result + total.value, errors[0], offset.value, errors[1])
 
@@ -249,7 +250,7 @@ def prepare(pieces: Pieces, terms: list[Term], own: tuple, jobs: Jobs) -> list[T
             term.state = [engine.prepare(pieces, member, own, jobs) for member in members]
         elif not (isinstance(measure, Expectation) and measure.law in known):
             term.state = engine.prepare(pieces, measure, own, jobs)
-        if isinstance(engine, Approximation):
+        if engine.may_estimate(measure, jobs):
             term.moments = measure.background_.moments(pieces)
     return terms
 
@@ -313,7 +314,7 @@ def _share_of_error(terms: list[Term], tol: float) -> np.ndarray | None:
     moments = next((term.moments for term in terms if term.moments is not None), None)
     if moments is None:
         return None
-    shares = sum(abs(term.coefficient) * _scale(term) for term in terms if not term.engine.exact)
+    shares = sum(abs(t.coefficient) * _scale(t) for t in terms if t.moments is not None)
     return tol * moments.spread() / (shares or 1.0)
 
 

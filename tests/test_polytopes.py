@@ -470,17 +470,63 @@ def test_auto_falls_back_and_says_so():
     assert explanation.certificate is None
 
 
-def test_a_slice_beyond_the_budget_is_refused():
-    """Far outside the domain there may be more cells than inside it."""
+@given(st.integers(0, 10**6), st.integers(2, 4), st.integers(2, 3), st.sampled_from(KINDS))
+@settings(deadline=None, max_examples=30)
+def test_a_slice_of_a_box_has_no_more_cells_than_the_box(seed, d, depth, kind):
+    """So that the budget, checked on the domain, holds for all values inside it."""
+    rng = np.random.default_rng(seed)
+    network = random_network(seed, d, rng.integers(1, 6, depth).tolist(), kind=kind)
+    sides = np.array([[-1.0, 1.0]] * d)
+    most = integral(network, sides)[1]["cells"]
+    for t in (-1.0, 0.0, 1.0, *rng.uniform(-1, 1, 3)):
+        sides[seed % d] = t
+        assert integral(network, sides)[1]["cells"] <= most
+
+
+def crowded(**settings):
+    """Explain a network that has a single cell on the domain, and hundreds where x2 is near 0."""
     angle = np.linspace(0, np.pi, 40)
     first = np.stack([np.cos(angle), np.sin(angle), np.ones(40)])
     weights = [first, np.ones((40, 2)), np.ones((2, 1))]
     model = perceptron(weights, [np.linspace(-0.3, 0.3, 40), [-1.0, 1.0], [0.0]])
     domain = [(-1.0, 1.0), (-1.0, 1.0), (8.0, 8.5)]
-    explainer = MeasureExplainer(model, Uniform(), domain=domain, max_evals=5).fit(table())
+    return MeasureExplainer(model, domain=domain, random_state=0, **settings).fit(table())
+
+
+@pytest.mark.parametrize("engine", ["exact", "polytopes"])
+def test_a_slice_beyond_the_budget_is_refused(engine):
+    explainer = crowded(measure=Uniform(), max_evals=200, engine=engine)
     assert explainer.engine_ == ("polytopes",)
-    with pytest.raises(ValueError, match="more than max_evals=5 cells"):
+    with pytest.raises(ValueError, match="more than max_evals=200 cells"):
         explainer.explain(np.zeros((1, 3)), features=["x2"])
+
+
+def test_auto_estimates_slices_beyond_the_budget():
+    measure = 2 * Uniform() - Expectation("uniform")
+    rows = np.column_stack([table()[:4, :2], [0.1, 8.2, 0.0, 0.1]])
+    exact = crowded(measure=measure).explain(rows)
+    assert exact.exact and exact.std_error is None
+    explainer = crowded(measure=measure, max_evals=200, tol=0.05)
+    assert explainer.engine_ == ("polytopes",) * 2 and explainer.exact_
+    with pytest.warns(UserWarning, match="3 of 12 values, at numbers outside the domain"):
+        found = explainer.explain(rows)
+    assert not found.exact and found.certificate["cells"] > 0
+    far = np.zeros((4, 3), bool)
+    far[[0, 2, 3], 2] = True
+    assert_array_equal(found.std_error > 0, far)
+    assert_array_equal(found.values[~far], exact.values[~far])
+    off = np.abs(found.values - exact.values)[far]
+    assert (0 < off).all() and (off <= 6 * found.std_error[far]).all()
+    assert_allclose(found.centered().values, found.values - found.offset)
+    inside = explainer.explain(rows[[1]])  # bits do not depend on the other rows
+    assert inside.exact and inside.std_error is None
+    assert_array_equal(inside.values[0], found.values[1])
+    with pytest.warns(UserWarning, match="1 of 1 values"):
+        one = explainer.explain(rows[2:3], features=["x2"])
+    assert one.values[0, 0] == found.values[2, 2] and one.std_error[0, 0] == found.std_error[2, 2]
+    with pytest.warns(UserWarning, match="2 of 3 values"):
+        curve = explainer.curve("x2")([0.1, 8.2, 0.0])
+    assert_array_equal(curve, found.values[:3, 2])
 
 
 def test_the_certificate(tmp_path):

@@ -1,9 +1,9 @@
 """∫: one algorithm a file, each for one kind of pieces and one view of a measure."""
 
-from skattr.engines.base import Approximation, Engine, Jobs, TooCostly
+from skattr.engines.base import Approximation, Engine, Jobs, TooCostly, is_asked_for
 from skattr.engines.quasi_monte_carlo import QuasiMonteCarlo
 from skattr.engines.riemann import Riemann
-from skattr.engines.table import ENGINES, choose, is_asked_for
+from skattr.engines.table import ENGINES, choose
 
 __all__ = [
     "ENGINES",

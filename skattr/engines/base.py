@@ -15,7 +15,9 @@ The protocol. An engine says what it `needs`: (a kind of Pieces, the name of a v
 - `cost(pieces, term)`: in words, for `describe()`; `certificate(state)`: how small its error is.
 
 An engine whose cost is known only once it runs raises `TooCostly` in `prepare`; under "auto" the
-terms are planned again without it. What it can prove of the values at hand it notes by `certify`.
+terms are planned again without it. If `may_estimate(term, jobs)`, an exact engine may find that a
+single value costs too much: its `integrate` returns an `Estimate` then, of error 0 elsewhere. What
+it can prove of the values at hand it notes by `certify`.
 
 An engine that is not `exact` is an `Approximation`: its `mean` is an `Estimate`, and in place of
 `integrate` it has
@@ -55,6 +57,7 @@ class Jobs(NamedTuple):
     seed: int = 0
     without: tuple[str, ...] = ()  # engines that were found to cost too much
     certificate: dict | None = None  # where exact engines note what they can prove
+    engine: Any = "auto"  # what the user asked for
 
 
 class TooCostly(ValueError):
@@ -101,6 +104,10 @@ class Engine(BaseEstimator):
         """Return why another engine is better although this one could serve, or None."""
         return None
 
+    def may_estimate(self, term: Measure, jobs: Jobs) -> bool:
+        """Tell whether some values may turn out to be estimates."""
+        return not self.exact
+
     def has_mean(self, term: Measure) -> bool:
         """Tell whether `mean` gives the integral against the reference of this term."""
         return self.knows_mean
@@ -135,9 +142,14 @@ class Engine(BaseEstimator):
 
     def integrate(
         self, pieces: Any, state: Any, X: Any, codes: Any, own: Own, chosen: list[int], jobs: Jobs
-    ) -> np.ndarray:
+    ) -> Any:
         """Return some attributions at the rows of X, (n, len(chosen), k)."""
         raise NotImplementedError
+
+
+def is_asked_for(engine: Any, name: str) -> bool:
+    """Tell whether the user wants this engine, or none that approximates in place of it."""
+    return engine in ("exact", name) or (isinstance(engine, Engine) and engine.name == name)
 
 
 class Approximation(Engine):

@@ -22,6 +22,7 @@ from skattr import frames
 from skattr.engines.base import Engine, Jobs, Own, TooCostly
 from skattr.measures.gaussian import by_row
 from skattr.measures.laws import Interval, Levels
+from skattr.measures.points import ProductPoints
 from skattr.pieces import ReluNetwork
 
 
@@ -109,6 +110,7 @@ class Laws:
 
     own: Own  # the attributions that are pinned
     components: list  # (π_c, one law a column)
+    points: ProductPoints | None = None  # of values that cost too much
     mean: np.ndarray | None = None  # (k,)
     certificate: dict | None = None
 
@@ -118,7 +120,8 @@ class Laws:
             (share, [one.merge(another) for one, another in zip(laws, more, strict=True)])
             for (share, laws), (_, more) in zip(self.components, other.components, strict=True)
         ]
-        return Laws(self.own, joined)
+        points = self.points and other.points and self.points.merge(other.points)
+        return Laws(self.own, joined, points)
 
 
 def is_shallow(network: ReluNetwork) -> str | None:

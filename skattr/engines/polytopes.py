@@ -7,20 +7,38 @@ small; the last layer is integrated over the simplices of each cell. A pinned va
 one dimension less. The cells of one value are bounded by `max_evals`; how many there are is known
 only when they are made, and no partial sum is ever returned. Their volumes have to add up to that
 of the box: how far they do not is the certificate.
+
+A slice of the domain has never more cells than the domain itself. Each unit has one sign on a cell
+P of the domain, so it has one on P ∩ slice, and cuts nothing there: the cells of the slice are
+unions of such intersections, and each P belongs to one of them. So what `fit` has counted bounds
+every value inside the domain. Outside it a slice may have more, and under "auto" those few values
+are estimated by quasi-random points.
 """
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from skattr import frames
-from skattr.engines.base import Engine, Jobs, Own, TooCostly, certify, join_certificates
+from skattr.engines.base import (
+    Engine,
+    Jobs,
+    Own,
+    TooCostly,
+    certify,
+    is_asked_for,
+    join_certificates,
+)
+from skattr.engines.estimates import Estimate
 from skattr.engines.first_layer import FirstLayer, Laws, Uniforms, uniform_laws
+from skattr.engines.quasi_monte_carlo import QuasiMonteCarlo, Source
 from skattr.kernels import polytopes, simplices
 from skattr.measures.base import Measure
+from skattr.measures.points import ProductPoints
 from skattr.parallel import in_order
 from skattr.pieces import Pieces, ReluNetwork
 
@@ -39,6 +57,10 @@ class Polytopes(Engine):
             return f"it needs uniform laws, those of {term!r} are not"
         return reason
 
+    def may_estimate(self, term: Measure, jobs: Jobs) -> bool:
+        """Tell whether some values, those outside the domain, may turn out to be estimates."""
+        return term.depends == "own" and not is_asked_for(jobs.engine, self.name)
+
     def cost(self, pieces: ReluNetwork, term: Measure) -> str:
         """Say what it costs."""
         once = "fit: all cells of the domain"
@@ -52,7 +74,10 @@ class Polytopes(Engine):
 
     def prepare(self, pieces: ReluNetwork, term: Any, own: Own, jobs: Jobs) -> Laws:
         """Integrate over the whole domain."""
-        return self.finish(pieces, uniform_laws(pieces, term, own, self, jobs), jobs)
+        laws = uniform_laws(pieces, term, own, self, jobs)
+        if self.may_estimate(term, jobs) and len(laws.components) == 1:
+            laws = replace(laws, points=ProductPoints.of(term))
+        return self.finish(pieces, laws, jobs)
 
     def merge(self, a: Laws, b: Laws) -> Laws:
         """Join the laws."""
@@ -73,23 +98,62 @@ class Polytopes(Engine):
 
     def integrate(
         self, pieces: Any, state: Any, X: Any, codes: Any, own: Own, chosen: list[int], jobs: Jobs
-    ) -> np.ndarray:
+    ) -> np.ndarray | Estimate:
         """Return the integrals over the slices at the own values."""
         result = np.empty((len(X), len(chosen), pieces.n_outputs))
+        unknown = np.full(pieces.n_outputs, np.nan)
         cells = Cells(pieces, jobs.max_evals)
+        beyond: list[tuple[int, np.ndarray]] = []  # places and rows of what has too many cells
         for place, a in enumerate(chosen):
             first, kind = frames.distinct_rows(X, own[a])
             boxes = _boxes(cells.first, state, own[a])
             added = cells.first.at_rows(frames.take_rows(X, first), own[a])
 
             def value(z: np.ndarray, boxes: list = boxes) -> tuple[np.ndarray, dict]:
-                return cells.integral([box._replace(constant=box.constant + z) for box in boxes])
+                try:
+                    slices = [box._replace(constant=box.constant + z) for box in boxes]
+                    return cells.integral(slices)
+                except TooCostly:
+                    if state.points is None:
+                        raise
+                    return unknown, {}
 
             found = list(in_order(value, added, jobs.n_jobs))
             for _, certificate in found:
                 certify(jobs, certificate)
             result[:, place] = np.array([values for values, _ in found])[kind]
-        return result
+            missing = np.array([values is unknown for values, _ in found])[kind]
+            if missing.any():
+                beyond.append((place, np.flatnonzero(missing)))
+        if not beyond:
+            return result
+        return _estimated(pieces, state.points, X, own, chosen, jobs, result, beyond)
+
+
+def _estimated(
+    pieces: Any, points: ProductPoints, X: Any, own: Own, chosen: list[int], jobs: Jobs,
+    result: np.ndarray, beyond: list,
+) -> Estimate:  # fmt: skip
+    """Fill in values by quasi-random points; the replicates of all others do not differ."""
+    n = sum(len(rows) for _, rows in beyond)
+    warnings.warn(
+        f"{n} of {result.shape[0] * result.shape[1]} values, at numbers outside the domain, take "
+        f"more than max_evals={jobs.max_evals:g} cells: they are estimated by quasi-random points, "
+        "with a standard error",
+        stacklevel=2,
+    )
+    engine = QuasiMonteCarlo()
+    replicates = np.zeros((engine.replicates, *result.shape))
+    source = Source(points, varies=False, by_row=False)
+    for place, rows in beyond:
+        table = frames.take_rows(X, rows)
+        found, _ = engine.estimate(pieces, source, table, own, [chosen[place]], jobs)
+        assert found.replicates is not None
+        result[rows, place], replicates[:, rows, place] = (
+            found.value[:, 0],
+            found.replicates[:, :, 0],
+        )
+    return Estimate(result, 0.0, replicates)
 
 
 def _boxes(first: FirstLayer, state: Laws, columns: tuple[int, ...]) -> list[Uniforms]:

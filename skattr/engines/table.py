@@ -95,11 +95,6 @@ def candidates(engine: Any) -> tuple[tuple[Engine, ...], bool]:
     return (*named, *ENGINES), True
 
 
-def is_asked_for(engine: Any, name: str) -> bool:
-    """Tell whether the user wants this engine, or none that approximates in place of it."""
-    return engine in ("exact", name) or (isinstance(engine, Engine) and engine.name == name)
-
-
 def choose(engine: Any, pieces: Pieces, terms: list[Measure], jobs: Jobs) -> list[Engine]:
     """Choose an engine for each term; a named engine must serve at least one of them."""
     order, named = candidates(engine)

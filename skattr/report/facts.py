@@ -49,7 +49,7 @@ def summary(explainer: Any, explanation: Explanation, settings: Any) -> list[tup
         ("Mean of f over the background", _base(explanation)),
         ("Engine", ", ".join(explanation.engine)),
         ("Accuracy", _accuracy(explainer, explanation)),
-        ("Seed", _seed(explainer)),
+        ("Seed", _seed(explainer, explanation)),
         ("Versions", versions(explainer)),
         ("Run time", settings.run_time),
         ("Written", settings.date),
@@ -119,8 +119,8 @@ def _accuracy(explainer: Any, explanation: Explanation) -> str:
     )
 
 
-def _seed(explainer: Any) -> str:
-    if explainer.exact_:
+def _seed(explainer: Any, explanation: Explanation) -> str:
+    if explanation.exact:
         return "none used: nothing is random"
     return f"random_state={shown_value(explainer.random_state)}"
 
