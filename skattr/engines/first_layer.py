@@ -21,7 +21,7 @@ import numpy as np
 from skattr import frames
 from skattr.engines.base import Engine, Jobs, Own, TooCostly
 from skattr.measures.gaussian import by_row
-from skattr.measures.laws import Interval, Levels
+from skattr.measures.laws import Levels
 from skattr.measures.points import ProductPoints
 from skattr.pieces import ReluNetwork
 
@@ -130,21 +130,34 @@ def is_shallow(network: ReluNetwork) -> str | None:
     return f"it needs at most one hidden layer, the network has {n}" if n > 1 else None
 
 
-def uniform_laws(network: ReluNetwork, term: Any, own: Own, engine: Engine, jobs: Jobs) -> Laws:
-    """Return the laws of a term, or refuse those that are not uniform on this network."""
-    components, pinned = term.factors()
+def refuses_laws(network: ReluNetwork, term: Any) -> str | None:
+    """Return why the laws of a term are not uniform on the inputs of a network, or None."""
+    if not term.flat:
+        return f"it needs uniform laws, those of {term!r} are not"
+    if not hasattr(term, "background_"):  # not fitted yet
+        return None
     first = FirstLayer(network)
+    columns = range(len(network.names))
+    members = [term]
+    if term.depends == "attribution":
+        members = term.members(tuple((k,) for k in columns))
+    products = [laws for member in members for _, laws in member.factors()[0]]
+    for k in columns:
+        wide = any(
+            not isinstance(laws[k], Levels) and laws[k].low < laws[k].high for laws in products
+        )
+        if wide and not first.is_affine(k):
+            return (
+                f"column {network.names[k]!r} is not known to enter the network by an affine "
+                "function, so that nothing about its range is known exactly"
+            )
+    return None
+
+
+def uniform_laws(network: ReluNetwork, term: Any, own: Own, engine: Engine, jobs: Jobs) -> Laws:
+    """Return the laws of a term, or refuse those that have too many levels."""
+    components, pinned = term.factors()
     for _, laws in components:
-        for k, law in enumerate(laws):
-            if isinstance(law, Levels):
-                continue
-            if not isinstance(law, Interval):
-                raise ValueError(f"column {network.names[k]!r} of {term!r} is not uniform")
-            if law.low != law.high and not first.is_affine(k):
-                raise ValueError(
-                    f"column {law.name!r} is not known to enter the network by an affine function, "
-                    "so that nothing about its range is known exactly"
-                )
         count = prod(len(law.levels) for law in laws if isinstance(law, Levels))
         if count > jobs.max_evals:
             raise TooCostly(

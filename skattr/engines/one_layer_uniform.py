@@ -16,7 +16,7 @@ import numpy as np
 
 from skattr import frames
 from skattr.engines.base import Engine, Jobs, Own, certify
-from skattr.engines.first_layer import FirstLayer, Laws, is_shallow, uniform_laws
+from skattr.engines.first_layer import FirstLayer, Laws, is_shallow, refuses_laws, uniform_laws
 from skattr.kernels import relu_means
 from skattr.measures.base import Measure
 from skattr.measures.gaussian import by_row
@@ -37,9 +37,7 @@ class OneLayerUniform(Engine):
         """Return the reason why this engine cannot serve, or None."""
         reason = super().refuses(pieces, term)
         if reason is None and isinstance(pieces, ReluNetwork):
-            reason = is_shallow(pieces)
-        if reason is None and not term.flat:
-            reason = f"it needs uniform laws, those of {term!r} are not"
+            reason = is_shallow(pieces) or refuses_laws(pieces, term)
         return reason
 
     def cost(self, pieces: ReluNetwork, term: Measure) -> str:

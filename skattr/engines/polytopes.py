@@ -34,7 +34,7 @@ from skattr.engines.base import (
     join_certificates,
 )
 from skattr.engines.estimates import Estimate
-from skattr.engines.first_layer import FirstLayer, Laws, Uniforms, uniform_laws
+from skattr.engines.first_layer import FirstLayer, Laws, Uniforms, refuses_laws, uniform_laws
 from skattr.engines.quasi_monte_carlo import QuasiMonteCarlo, Source
 from skattr.kernels import polytopes, simplices
 from skattr.measures.base import Measure
@@ -53,8 +53,8 @@ class Polytopes(Engine):
     def refuses(self, pieces: Pieces, term: Measure) -> str | None:
         """Return the reason why this engine cannot serve, or None."""
         reason = super().refuses(pieces, term)
-        if reason is None and not term.flat:
-            return f"it needs uniform laws, those of {term!r} are not"
+        if reason is None and isinstance(pieces, ReluNetwork):
+            reason = refuses_laws(pieces, term)
         return reason
 
     def may_estimate(self, term: Measure, jobs: Jobs) -> bool:

@@ -21,7 +21,12 @@ SLOPES = {"relu": 0.0, "identity": 1.0}  # of the negative side
 
 
 def scales(estimator: Any) -> tuple[str, ...]:
-    """Return the scales on which the network is piecewise affine."""
+    """Return the scales on which the network is piecewise affine.
+
+    It is asked for them before anything is evaluated, so this is where weights are looked at.
+    """
+    if isinstance(estimator, PERCEPTRONS):
+        _check_weights(estimator)
     if not isinstance(estimator, PERCEPTRONS) or why_not(estimator) is not None:
         return ()
     return ("predict", "raw") if estimator.out_activation_ == "identity" else ("raw",)
@@ -37,13 +42,6 @@ def why_not(estimator: Any) -> str | None:
 
 def read(estimator: Any, scale: str) -> list[Net]:
     """Read the weights."""
-    for what in ("coefs_", "intercepts_"):
-        for i, array in enumerate(getattr(estimator, what)):
-            if not np.isfinite(array).all():
-                raise ValueError(
-                    f"{type(estimator).__name__}: {what}[{i}] holds NaN or infinite numbers; "
-                    "fit it again"
-                )
     weights = [np.asarray(coef, np.float64).T for coef in estimator.coefs_]
     biases = [np.asarray(intercept, np.float64) for intercept in estimator.intercepts_]
     slope = SLOPES[estimator.activation]
@@ -53,6 +51,16 @@ def read(estimator: Any, scale: str) -> list[Net]:
     ]
     rounding = SINGLE if estimator.coefs_[0].dtype == np.float32 else 1e-8
     return [Net(PerceptronFront(estimator), layers, weights[-1], biases[-1], rounding=rounding)]
+
+
+def _check_weights(estimator: Any) -> None:
+    for what in ("coefs_", "intercepts_"):
+        for i, array in enumerate(getattr(estimator, what)):
+            if not np.isfinite(array).all():
+                raise ValueError(
+                    f"{type(estimator).__name__}: {what}[{i}] holds NaN or infinite numbers; "
+                    "fit it again"
+                )
 
 
 def has_margin(estimator: Any) -> bool:
