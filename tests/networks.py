@@ -37,6 +37,7 @@ def random_perceptron(seed, d, widths, k=1, kind="random"):
             weight[:, 1::2], bias[1::2] = weight[:, [0]], bias[0]
         if kind == "dead":
             bias[::2] -= 100.0
+            bias[1::4] += 100.0  # and some that are never off
         weights.append(weight)
         biases.append(bias)
     return perceptron(weights, biases)

@@ -53,11 +53,19 @@ def test_an_explainer_an_output_and_given_axes():
     assert_allclose(first, second)
 
 
+def test_the_box_of_an_explainer():
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    ax = plot.regions(MeasureExplainer(random_perceptron(0, 2, [4])).fit(X))
+    assert ax.get_xlim() == (X[:, 0].min(), X[:, 0].max())
+    assert ax.get_ylim() == (X[:, 1].min(), X[:, 1].max())
+
+
 @pytest.mark.parametrize(
     "network, options, error, words",
     [
         (random_network(0, 3, [4]), {}, ValueError, "two columns"),
         (random_network(0, 2, [4], k=2), {}, ValueError, "2 outputs"),
+        (random_network(0, 2, [4]), {"domain": None}, ValueError, r"domain.*'x0': \(low"),
         (random_network(0, 2, [4]), {"output": "z"}, ValueError, "no output 'z'"),
         (random_network(0, 2, [4]), {"max_regions": 1}, ValueError, "max_regions=1"),
         (random_network(0, 2, [4]), {"domain": [(0, 0), (0, 1)]}, ValueError, "have a width"),

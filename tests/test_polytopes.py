@@ -1,6 +1,8 @@
 """Cells of ReLU networks: against Qhull, quasi-random points and plain loops."""
 
+import contextlib
 import pickle
+import tracemalloc
 import warnings
 from itertools import pairwise
 
@@ -13,10 +15,21 @@ from networks import KINDS, moments, perceptron, random_network, random_perceptr
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial import Delaunay
 from scipy.stats import qmc
+from sklearn.base import clone
 from sklearn.compose import make_column_transformer
+from sklearn.linear_model import LinearRegression
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import (
+    KBinsDiscretizer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    OneHotEncoder,
+    PowerTransformer,
+    RobustScaler,
+    SplineTransformer,
+    StandardScaler,
+)
 
 from skattr import Explanation, MeasureExplainer, write_report
 from skattr.engines.first_layer import Uniforms
@@ -25,11 +38,14 @@ from skattr.kernels import simplices
 from skattr.measures import (
     Coefficient,
     Expectation,
+    PartialDependence,
     ProductMarginal,
     ScaledCoefficient,
     Uniform,
 )
+from skattr.measures.base import FactorsView, Measure
 from skattr.measures.laws import Interval
+from skattr.pieces import Additive, ReluNetwork
 
 SHAPES = [(1, [3]), (1, [4, 3, 2]), (2, [5]), (2, [4, 4]), (3, [4, 3]), (3, [3, 3, 3]),
           (4, [3, 3]), (5, [3, 2]), (2, [2, 2, 2, 2, 2]), (3, [1, 1, 1])]  # fmt: skip
@@ -137,9 +153,10 @@ def test_positive_and_signed_atoms(d):
     assert_allclose(total, weights @ network.forward(points), atol=1e-10)
 
 
-def test_signed_mixtures_of_boxes():
-    network = random_network(4, 3, [5, 4], k=2)
-    small, large = np.array([[-0.5, 0.7]] * 3), np.array([[-1.0, 1.0], [-1.0, 2.0], [0.0, 1.0]])
+@pytest.mark.parametrize("d", [1, 2, 3, 4, 5])
+def test_signed_mixtures_of_boxes(d):
+    network = random_network(4, d, [5, 4] if d < 5 else [4, 3], k=2)
+    small, large = np.array([[-0.5, 0.7]] * d), np.array([[-1.0, 1.5]] * d)
     boxes = []
     cells = Cells(network, 1e9)
     for share, sides in [(2.0, large), (-3.0, small)]:
@@ -147,6 +164,21 @@ def test_signed_mixtures_of_boxes():
         boxes += [box._replace(share=share * box.share) for box in cells.first.uniforms(laws, ())]
     wanted = 2 * by_regions(network, large)[0] - 3 * by_regions(network, small)[0]
     assert_allclose(cells.integral(boxes)[0], wanted, atol=1e-11)
+
+
+@pytest.mark.parametrize("kind", ["random", "zero_bias", "integers"])
+@pytest.mark.parametrize("d, widths", [(2, [12, 10, 8]), (3, [10, 8]), (4, [8, 6]), (5, [6, 5])])
+def test_dense_quasi_random_points_agree_within_their_error(kind, d, widths):
+    network = random_network(d, d, widths, k=2, kind=kind)
+    sides = np.array([[-1.0, 1.5]] * d)
+    found, _ = integral(network, sides)
+    means = []
+    for seed in range(16):
+        u = qmc.Sobol(d, seed=seed).random(2**11)
+        means.append(network.forward(sides[:, 0] + u * (sides[:, 1] - sides[:, 0])).mean(axis=0))
+    error = np.std(means, axis=0, ddof=1) / 4
+    assert (error < 1e-3 * spread(network, sides)).all()
+    assert (np.abs(np.mean(means, axis=0) - found) <= 5 * error + 1e-13).all()
 
 
 @given(st.integers(0, 10**6), st.integers(1, 4), st.integers(1, 4), st.sampled_from(KINDS))
@@ -226,6 +258,21 @@ def test_all_planes_through_one_point():
         found, certificate = integral(network, sides)
         assert_allclose(found, by_regions(network, sides)[0], atol=1e-10)
         assert certificate["volume_error"] < 1e-13
+
+
+def test_memory_does_not_grow_with_the_cells():
+    """Depth first: what waits on the stack is a branch, not a list of all cells."""
+    network = random_network(0, 4, [14, 12, 2])
+    sides = np.array([[-2.0, 2.0]] * 4)
+    integral(network, sides)  # compiled
+    tracemalloc.start()
+    cells = integral(network, sides)[1]["cells"]
+    n_regions = sum(1 for _ in network.regions(sides))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert cells > 5000 and n_regions > cells
+    # a vertex has 4 coordinates, facets, twins and backs, and a cell at least 5 vertices
+    assert peak < cells * 5 * 16 * 8 / 2
 
 
 def test_deep_and_narrow():
@@ -373,6 +420,40 @@ def test_a_domain_that_is_given():
     assert_allclose(values[1], ((line[1:] + line[:-1]) / 2).mean(), atol=1e-8)
 
 
+class Histogram(Measure):
+    """δ_t ⊗ a density that is constant on each of two boxes that overlap."""
+
+    views = ("factors",)
+    flat = True
+    boxes = ((0.3, -1.0, 0.5), (0.7, 0.0, 2.0))
+
+    def factors(self):
+        names = self.background_.names
+        return FactorsView(
+            [(share, [Interval(low, high, name) for name in names])
+             for share, low, high in self.boxes], True,
+        )  # fmt: skip
+
+    def reference(self):
+        return Expectation("uniform")  # whose mean is not looked at here
+
+
+def test_densities_that_are_constant_on_boxes():
+    X = table()
+    explainer = fitted(k=2, measure=Histogram())
+    assert explainer.engine_ == ("polytopes",) and explainer.exact_
+    found = explainer.explain(X[:3]).values
+    for i, j in np.ndindex(3, 3):
+        wanted = 0.0
+        for share, low, high in Histogram.boxes:
+            sides = np.array([[low, high]] * 3)
+            sides[j] = X[i, j]
+            wanted = wanted + share * integral(explainer.pieces_, sides)[0]
+        assert_allclose(found[i, j], wanted, rtol=1e-12)
+    with pytest.raises(ValueError, match="more than max_evals=6 cells"):
+        fitted(k=2, measure=Histogram(), max_evals=6, engine="exact")
+
+
 def test_levels_are_enumerated():
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"a": rng.normal(size=60), "b": rng.choice(list("xyz"), 60),
@@ -397,6 +478,44 @@ def test_levels_are_enumerated():
                     f = model.predict(pd.DataFrame({"a": grid, "b": b, "c": c}))
                     parts.append(f[0] if name == "a" else ((f[1:] + f[:-1]) / 2).mean())
             assert_allclose(found[i, j], np.mean(parts), atol=1e-7)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("hidden", [(4,), (4, 3)])
+@pytest.mark.parametrize(
+    "step", [PowerTransformer(), MinMaxScaler(clip=True), KBinsDiscretizer(3), SplineTransformer()]
+)
+def test_steps_that_are_not_affine(step, hidden):
+    """No exact engine knows what happens between the ends of a side, so auto samples."""
+    X = table()
+    net = MLPRegressor(hidden_layer_sizes=hidden, max_iter=20, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = make_pipeline(step, net).fit(X, X[:, 0] * X[:, 1])
+    for measure in (Uniform(), Coefficient(), Uniform() - Expectation("uniform")):
+        explainer = MeasureExplainer(model, measure, tol=0.1, random_state=0).fit(X)
+        assert set(explainer.engine_) <= {"quasi_monte_carlo", "riemann"} and not explainer.exact_
+        assert (explainer.explain(X[:2]).std_error >= 0).all()
+    name = "polytopes" if len(hidden) > 1 else "one_layer_uniform"
+    with pytest.raises(ValueError, match="'x0' is not known to enter the network by an affine"):
+        MeasureExplainer(model, Uniform(), engine=name).fit(X)
+    with pytest.raises(ValueError, match="no exact engine"):
+        MeasureExplainer(model, Uniform(), engine="exact").fit(X)
+
+
+def test_empirical_products_are_sampled():
+    X = table(6, 60)
+    model = random_perceptron(0, 6, [6, 5])
+    explainer = MeasureExplainer(model, ProductMarginal(), tol=0.02, random_state=0).fit(X)
+    assert explainer.engine_ == ("quasi_monte_carlo",) and not explainer.exact_
+    explanation = explainer.explain(X[:2])
+    assert (explanation.std_error > 0).all()
+    rng = np.random.default_rng(0)
+    Z = np.column_stack([rng.choice(X[:, k], 200_000) for k in range(6)])
+    Z[:, 3] = X[0, 3]
+    f = model.predict(Z)
+    error = np.hypot(f.std() / np.sqrt(len(f)), explanation.std_error[0, 3])
+    assert abs(explanation.values[0, 3] - f.mean()) <= 5 * error
 
 
 def test_classifiers_are_explained_as_logits():
@@ -434,6 +553,56 @@ def test_coefficients_of_a_network_without_hidden_layers():
         explainer = MeasureExplainer(model, ScaledCoefficient(), **settings).fit(X)
         wanted = w[:, 0] * (X[:5] - low) + at_low
         assert_allclose(explainer.explain(X[:5]).values, wanted)
+
+
+def linear_models():
+    """Linear functions of three columns, by name: the model, its coefficients, its intercept."""
+    X = table(n=60)
+    y = X @ [2.0, -3.0, 0.5] + 0.7 + 0.1 * np.random.default_rng(1).normal(size=60)
+    line = LinearRegression().fit(X, y)
+    net = MLPRegressor(hidden_layer_sizes=(), solver="lbfgs", max_iter=300, random_state=0)
+    models = {"LinearRegression": line, "MLPRegressor": clone(net).fit(X, y)}
+    for scaler in (StandardScaler(), MinMaxScaler(), RobustScaler(), MaxAbsScaler()):
+        models[type(scaler).__name__] = make_pipeline(scaler, clone(net)).fit(X, y)
+    for name, model in models.items():
+        b = model.predict(np.zeros((1, 3)))[0]
+        yield name, model, model.predict(np.eye(3)) - b, b
+    with contextlib.suppress(ImportError):
+        import torch
+
+        module = torch.nn.Linear(3, 1).double()
+        with torch.no_grad():
+            module.weight[:] = torch.tensor(line.coef_)
+            module.bias[:] = float(line.intercept_)
+        yield "Linear", module, line.coef_, line.intercept_
+
+
+@pytest.mark.parametrize(("name", "model", "w", "b"), list(linear_models()))
+def test_linear_measures_give_coefficients(name, model, w, b):
+    """The paper's appendix to 4.2 and its section 3, with measures that are learned from data."""
+    X = table(n=60)
+    low, high = X.min(axis=0), X.max(axis=0)
+    at_low = w @ low + b
+
+    def values(measure, **settings):
+        explainer = MeasureExplainer(model, measure, engine="exact", **settings).fit(X)
+        kind = Additive if name == "LinearRegression" else ReluNetwork
+        assert isinstance(explainer.pieces_, kind) and explainer.exact_
+        return explainer.explain(X).values
+
+    close = {"rtol": 1e-9, "atol": 1e-9}
+    each = np.ones((60, 1))
+    assert_allclose(values(Coefficient()), each * (w * (high - low) + 2 * at_low), **close)
+    assert_allclose(values(Coefficient(mass_zero=True)), each * (w * (high - low)), **close)
+    assert_allclose(values(ScaledCoefficient()), w * (X - low) + at_low, **close)
+    assert_allclose(values(ScaledCoefficient(mass_zero=True)), w * (X - low), **close)
+    unit = {"domain": [(0.0, 1.0)] * 3}
+    assert_allclose(values(Coefficient(mass_zero=True), **unit), each * w, **close)
+    assert_allclose(values(ScaledCoefficient(mass_zero=True), **unit), w * X, **close)
+    mean = X.mean(axis=0)
+    assert_allclose(values(PartialDependence() - Expectation()), w * (X - mean), **close)
+    middle = (low + high) / 2
+    assert_allclose(values(Uniform() - Expectation("uniform")), w * (X - middle), **close)
 
 
 def test_coefficients_of_a_network_with_hidden_layers():

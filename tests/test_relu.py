@@ -17,7 +17,13 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
+from sklearn.preprocessing import (
+    MaxAbsScaler,
+    MinMaxScaler,
+    OneHotEncoder,
+    RobustScaler,
+    StandardScaler,
+)
 
 import skattr.engines.lines
 from skattr import MeasureExplainer
@@ -161,7 +167,7 @@ def test_wider_networks(hidden):
 
 
 @pytest.mark.parametrize("offset", [1e4, 1e6])
-@pytest.mark.parametrize("scaler", [StandardScaler, MinMaxScaler])
+@pytest.mark.parametrize("scaler", [StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler])
 def test_scalers_are_folded_and_data_far_from_0_lose_nothing(offset, scaler):
     rows = NUMBERS * [1, 100, 0.01] + offset
     model = make_pipeline(
@@ -173,9 +179,55 @@ def test_scalers_are_folded_and_data_far_from_0_lose_nothing(offset, scaler):
     for j in range(3):
         wanted = pinned_mean(model.predict, rows, j, rows[:, j])
         off = np.abs(explainer.curve(j)(rows[:, j])[:, None] - wanted).max()
-        # MinMaxScaler multiplies before it shifts: the model's own rounding
-        own = 0.0 if scaler is StandardScaler else 1e-15 * offset / np.ptp(rows, axis=0).min()
+        # MinMaxScaler multiplies first, MaxAbsScaler does not shift: the model's own rounding
+        own = 0.0
+        if scaler in (MinMaxScaler, MaxAbsScaler):
+            own = 1e-15 * offset / np.ptp(rows, axis=0).min()
         assert off <= 1e-12 * np.std(model.predict(rows)) + own
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("size", [1e4, 1e-6])
+def test_large_and_small_data(size, kind):
+    """A scale of the columns that the first layer undoes changes nothing."""
+    model, rows = random_network(11, [3, 6, 5, 4, 1], kind)
+    wanted = MeasureExplainer(model).fit(rows)
+    moved = perceptron([model.coefs_[0] / size, *model.coefs_[1:]], model.intercepts_)
+    explainer = MeasureExplainer(moved).fit(size * rows)
+    for j in range(3):
+        x = np.linspace(-3, 3, 50)
+        got, scale = explainer.curve(j)(size * x), 1 + np.abs(wanted.curve(j)(x)).max()
+        assert np.abs(got - wanted.curve(j)(x)).max() <= 1e-12 * scale
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_far_data_without_a_scaler(kind):
+    """As exact as the network itself, which adds up numbers of the size 1e6."""
+    model, rows = random_network(12, [3, 6, 5, 1], kind)
+    weights, biases = model.coefs_, list(model.intercepts_)
+    biases[0] = biases[0] - 1e6 * weights[0].sum(axis=0)
+    moved = perceptron(weights, biases)
+    explainer = MeasureExplainer(moved).fit(rows + 1e6)
+    for j in range(3):
+        x = 1e6 + np.linspace(-3, 3, 50)
+        own = 1e-15 * 1e6 * np.prod([np.abs(weight).sum() for weight in weights])
+        off = np.abs(explainer.curve(j)(x)[:, None] - pinned_mean(moved.predict, rows + 1e6, j, x))
+        assert off.max() <= own
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_columns_without_width(kind):
+    model, rows = random_network(13, [3, 5, 4, 1], kind)
+    rows[:, 1] = 2.0
+    rows[:, 2] = 0.0
+    explainer = MeasureExplainer(model, PartialDependence() - Expectation()).fit(rows)
+    assert np.abs(explainer.explain(rows).values[:, 1:]).max() <= 1e-13
+    plain = MeasureExplainer(model).fit(rows)
+    for j in range(3):
+        same_curve(model, rows, j, plain)
+    one = MeasureExplainer(model).fit(rows[:1])  # a single row
+    for j in range(3):
+        same_curve(model, rows[:1], j, one)
 
 
 def test_a_network_without_kinks_is_linear():
@@ -393,6 +445,17 @@ def test_logits_of_classifiers(classes):
     same_curve(model, NUMBERS, 0, explainer, f=pieces.predict)
     boxed, pieces = reads(model, NUMBERS, output="proba")
     assert isinstance(pieces, BlackBox) and boxed.engine_ == ("finite_sum",)
+    assert "on the scale 'raw', not on 'proba'" in boxed.describe()
+
+
+def test_logits_of_several_labels():
+    labels = np.column_stack([TARGET > 0.5, NUMBERS[:, 0] > 0]).astype(int)
+    model = MLPClassifier((6, 5), max_iter=50, random_state=0).fit(NUMBERS, labels)
+    assert model.out_activation_ == "logistic"
+    explainer, pieces = reads(model, NUMBERS)
+    assert isinstance(pieces, ReluNetwork) and explainer.engine_ == ("lines",)
+    logits = pieces.forward(pieces.numbers(NUMBERS))
+    assert np.allclose(1 / (1 + np.exp(-logits)), model.predict_proba(NUMBERS))
 
 
 def test_a_link_of_a_regressor():
@@ -414,9 +477,11 @@ def test_other_activations_are_black_boxes_that_say_so():
 
 def test_weights_that_are_no_numbers():
     model, rows = random_network(0, [3, 4, 1], "numbers")
-    model.coefs_[1][0, 0] = np.inf
-    with pytest.raises(ValueError, match=r"coefs_\[1\]"):
-        MeasureExplainer(model).fit(rows)
+    for wrong in (np.inf, np.nan):
+        model.coefs_[1][:] = wrong
+        for estimator in (model, make_pipeline(StandardScaler().fit(rows), model)):
+            with pytest.raises(ValueError, match=r"MLPRegressor: coefs_\[1\] holds NaN or inf"):
+                MeasureExplainer(estimator).fit(rows)
 
 
 def test_local_models():

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from skattr import frames
 from skattr.pieces import ReluNetwork
 from skattr.plot import drawing
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def regions(
-    network: Any, domain: Any, *, output: Any = None, max_regions: int = 20_000,
+    network: Any, domain: Any = None, *, output: Any = None, max_regions: int = 20_000,
     ax: Axes | None = None,
 ) -> Axes:  # fmt: skip
     """Draw the polygons on which a network of two columns is affine, coloured by its output.
@@ -25,8 +26,9 @@ def regions(
     ----------
     network : ReluNetwork or MeasureExplainer
         The network, or the fitted explainer of one.
-    domain : array (2, 2) or dict
-        The box: low and high of each raw column, or {column: (low, high)}.
+    domain : array (2, 2) or dict, optional
+        The box: low and high of each raw column, or {column: (low, high)}. By default the range of
+        the background of an explainer, if that has kept it.
     output : str or int, optional
         The output, by name or position; needed if there are several.
     max_regions : int, default 20_000
@@ -50,6 +52,7 @@ def regions(
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('bmi', 'bp')
     """
+    points = getattr(network, "_points", {})
     network = getattr(network, "pieces_", network)
     if not isinstance(network, ReluNetwork):
         what = network.describe() if hasattr(network, "describe") else type(network).__name__
@@ -58,6 +61,8 @@ def regions(
         raise ValueError(f"regions are drawn for two columns, the network has {network.names}")
     o = _place(network.output.names, output)
     drawing.check_count("max_regions", max_regions)
+    if domain is None:
+        domain = _range(points, network.names)
     polygons, values = _polygons(network, domain, o, max_regions)
     ax = drawing.new_axes(ax, 6.0, 4.8)
     _draw(ax, polygons, values, drawing.shorten(network.output.names[o]))
@@ -76,6 +81,14 @@ def _place(names: list[str], output: Any) -> int:
     if isinstance(output, int | np.integer) and -len(names) <= output < len(names):
         return range(len(names))[output]
     raise ValueError(f"there is no output {output!r}; the outputs are {str(tuple(names))[1:-1]}")
+
+
+def _range(points: dict, names: list) -> list:
+    """Return the range of the values that an explainer has kept."""
+    if not {0, 1} <= set(points):
+        raise ValueError(f"domain: give the box to draw, {{{names[0]!r}: (low, high), …}}")
+    kept = [frames.to_float(points[k]) for k in (0, 1)]
+    return [(np.nanmin(values), np.nanmax(values)) for values in kept]
 
 
 def _polygons(network: ReluNetwork, domain: Any, o: int, most: int) -> tuple[list, list]:
