@@ -40,26 +40,28 @@ print(f"{len(regions)} regions, the largest has the area {max(r.volume for r in 
 print(f"their areas add up to {sum(r.volume for r in regions):.12f}, of 4", end="\n\n")
 
 
-def riemann(values):
-    """Return the sum over lower corners in place of the integral over x1, x0 given."""
-    corners = 2 * np.arange(GRID) / GRID - 1
-    return [network.predict(np.column_stack([np.full(GRID, v), corners])).mean() for v in values]
+def riemann(k, values):
+    """Return the sum over lower corners in place of the integral over the other column."""
+    rows = np.empty((len(values), GRID, 2))
+    rows[:, :, k] = values[:, None]
+    rows[:, :, 1 - k] = 2 * np.arange(GRID) / GRID - 1
+    return network.predict(rows.reshape(-1, 2)).reshape(len(values), GRID).mean(axis=1)
 
 
 t = np.linspace(-1, 1, 201)
-exact, rough = explainer.curve(0)(t), np.array(riemann(t))
-print(f"a Riemann sum of {GRID} points misses the curve of x0 by up to", end=" ")
-print(
-    f"{np.abs(exact - rough).max():.3f}; the curve goes from {exact.min():.3f} to {exact.max():.3f}"
-)
-
-figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
-skattr.plot.regions(explainer, box, ax=left)
-left.set_title(f"{len(regions)} regions")
-right.plot(t, exact, label="exact")
-right.plot(t, rough, "--", label=f"Riemann sum, {GRID} points")
-right.set(xlabel="x0", ylabel="attribution of x0 · prediction", title="Uniform()")
-right.legend()
+figure, axes = plt.subplots(1, 3, figsize=(13, 4), layout="constrained", width_ratios=(5, 4, 4))
+skattr.plot.regions(explainer, box, ax=axes[0])
+axes[0].set_title("where the network is affine")
+for k, ax in enumerate(axes[1:]):
+    exact, rough = explainer.curve(k)(t), riemann(k, t)
+    print(
+        f"x{k}: a Riemann sum of {GRID} points misses the curve by up to "
+        f"{np.abs(exact - rough).max():.3f}; it goes from {exact.min():.3f} to {exact.max():.3f}"
+    )
+    ax.plot(t, exact, label="exact")
+    ax.plot(t, rough, "--", label=f"Riemann sum, {GRID} points")
+    ax.set(xlabel=f"x{k}", ylabel="attribution · prediction", title=f"Uniform() of x{k}")
+axes[1].legend()
 path = sys.argv[1] if len(sys.argv) > 1 else "relu_regions.png"
 figure.savefig(path, dpi=120)
 print(f"wrote {path}")

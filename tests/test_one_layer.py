@@ -176,7 +176,11 @@ def test_columns_that_do_not_vary_and_far_data():
         biases = [model.intercepts_[0] - shift * model.coefs_[0].sum(axis=0), model.intercepts_[1]]
         moved = perceptron(model.coefs_, biases)
         far = MeasureExplainer(moved, measure).fit(X + shift).explain(X[:5] + shift).values
-        assert_allclose(far, values, atol=1e-6)
+        assert_allclose(far, values, atol=1e-9)
+        for size in (1e4, 1e-6):
+            scaled = perceptron([model.coefs_[0] / size, model.coefs_[1]], model.intercepts_)
+            found = MeasureExplainer(scaled, measure).fit(size * X).explain(size * X[:5]).values
+            assert_allclose(found, values, atol=1e-13)
 
 
 def test_deeper_networks_are_not_served():
