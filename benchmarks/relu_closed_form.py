@@ -73,7 +73,7 @@ class MonteCarlo:
         return np.concatenate(values)
 
 
-def main(arguments=()):
+def show(options=None):
     """Print the time of an attribution both ways, and how far they are apart."""
     X = data()
     model = network(X)
@@ -98,8 +98,8 @@ def main(arguments=()):
     table = Table("Monte Carlo", ["draws", "its distance from the closed form, standard errors"])
     table.add("mean of 3 values", [float(np.mean(needed)), float(np.max(gaps))],
               [None, Floor("≤", 4)])  # fmt: skip
-    summarize([*checks, *table.show()])
+    return [*checks, *table.show()]
 
 
 if __name__ == "__main__":
-    main()
+    summarize(show())

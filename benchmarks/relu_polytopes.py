@@ -132,8 +132,8 @@ def truth(explainer, d, t):
     return total / 2 ** (d - 1)
 
 
-def main(arguments=()):
-    """Print times and errors for d = 2, 3, 4."""
+def show(options=None):
+    """Print times and errors for d = 2, 3, 4; return the checks."""
     columns = ["d = 2", "d = 3", "d = 4"]
     times = Table("seconds for one value", columns)
     ratios = Table("times slower than cells", columns)
@@ -176,8 +176,8 @@ def main(arguments=()):
     checks = []
     for table in (times, ratios, errors, gains):
         checks = [*checks, *table.show()]
-    summarize(checks)
+    return checks
 
 
 if __name__ == "__main__":
-    main()
+    summarize(show())
