@@ -1,6 +1,7 @@
 """What is read of torch modules: functions and methods that users write in `forward`."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -9,7 +10,7 @@ from numpy.testing import assert_allclose
 
 from skattr import MeasureExplainer
 from skattr.measures import Expectation, PartialDependence, Uniform
-from skattr.pieces import BlackBox, ReluNetwork
+from skattr.pieces import BlackBox, ReluNetwork, as_pieces, choose_output
 
 torch = pytest.importorskip("torch")
 nn, F = torch.nn, torch.nn.functional
@@ -175,6 +176,25 @@ def test_what_is_read_is_the_module(name):
             with torch.no_grad():
                 mean = module(torch.tensor(Z)).reshape(len(Z), -1).mean(dim=0)
             assert_allclose(values[i, j], mean, atol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # torch.compile imports what torch drops
+def test_wrapped_modules():
+    """Compiled modules, those with normed weights, and graphs are read as what they are."""
+    torch.manual_seed(0)
+    norm = nn.utils.parametrizations.weight_norm
+    plain = nn.Sequential(norm(nn.Linear(4, 3)), nn.ReLU(), nn.Linear(3, 1)).double().eval()
+    wanted = MeasureExplainer(plain).fit(X)
+    assert wanted.engine_ == ("lines",)
+    values = wanted.explain(X).values
+    for module in (torch.fx.symbolic_trace(plain), torch.compile(plain)):
+        # read only: to evaluate a compiled module takes a compiler
+        output = replace(choose_output(plain, "auto", X[:1]), estimator=module)
+        network = as_pieces(output, X[:1])
+        assert isinstance(network, ReluNetwork)
+        assert_allclose(network.forward(X), wanted.pieces_.forward(X), atol=1e-14)
+    graph = MeasureExplainer(torch.fx.symbolic_trace(plain)).fit(X)
+    assert_allclose(graph.explain(X).values, values, atol=1e-14)
 
 
 def view_written_into(self, x):

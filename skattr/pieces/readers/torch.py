@@ -32,6 +32,7 @@ def read(estimator: Any, scale: str, width: int) -> list[Net]:
     """Trace the module, and bring what it computes into layers."""
     import torch
 
+    estimator = getattr(estimator, "_orig_mod", estimator)  # what torch.compile was given
     module = torch.nn.Sequential(estimator) if _layer_rule(estimator) else estimator
     try:
         graph = torch.fx.Tracer().trace(module)
