@@ -11,21 +11,28 @@ On a cell each pre-activation is affine, `maps[layer]`. Values that are 0 up to 
 map are 0 exactly, and 0 counts as positive; a cell that touches a plane is not cut by it.
 """
 
-from typing import NamedTuple
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 
 END, CELL, FULL = 0, 1, 2  # what `next_cell` found: nothing more, a cell, too little room
 START, SIZE, LAYER, CURSOR = 0, 1, 2, 3  # of a cell on the stack
+FACET, TWIN, BACK, NEW = 0, 1, 2, 3  # of a slot in a graph
 ROUNDING = 8 * np.finfo(np.float64).eps
+
+# Kernels allocate nothing, so that numba need not count references to arrays (`_nrt`), which took a
+# tenth of the time.
+OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "_nrt": False}
+kernel = njit(**OPTIONS)
 
 
 class Network(NamedTuple):
     """Layers as one array each: numba wants equal types."""
 
     widths: np.ndarray  # (L,) number of units
-    weight: np.ndarray  # (L, width, width); that of the first layer is not used
+    weight: np.ndarray  # (L, width, width) from units to units; that of layer 0 is not used
     bias: np.ndarray  # (L, width)
     slope: np.ndarray  # (L, width)
 
@@ -36,16 +43,13 @@ class Stack(NamedTuple):
     top: np.ndarray  # (1,) number of cells
     cells: np.ndarray  # (depth, 4) first vertex, number of vertices, layer, next unit to look at
     side: np.ndarray  # (depth, width) of the layer's units: 1, -1, or 0 if not looked at
-    maps: np.ndarray  # (L, width, D + 2) slopes, constant, and a bound on its size
+    parts: np.ndarray  # (depth, D + 2, width) the next layer's map, of the units looked at
+    maps: np.ndarray  # (L, D + 2, width) slopes, constant, and a bound on its size
     point: np.ndarray  # (room, D)
-    facet: np.ndarray  # (room, D)
-    twin: np.ndarray  # (room, D) counted from the cell's first vertex
-    back: np.ndarray  # (room, D)
+    graph: np.ndarray  # (room, 4, D) facet; twin, from the cell's first vertex on; back; new vertex
     z: np.ndarray  # (room,) a unit at the vertices of a cell
     rank: np.ndarray  # (room,) number of a vertex among those of its sign
-    born: np.ndarray  # (room, D) number of the vertex on an edge
-    link: np.ndarray  # (room, D) twins of new vertices inside the cut
-    link_back: np.ndarray  # (room, D)
+    edge: np.ndarray  # (room, 4) from a positive vertex to a negative one: vertex, slot, twin, back
 
 
 def join_layers(layers):
@@ -56,36 +60,39 @@ def join_layers(layers):
     for i, layer in enumerate(layers):
         m = widths[i]
         if i > 0:
-            weight[i, :m, : widths[i - 1]] = layer[0]
+            weight[i, : widths[i - 1], :m] = layer[0].T
         bias[i, :m], slope[i, :m] = layer[1], layer[2]
     return Network(widths, weight, bias, slope)
 
 
-def new_stack(network, first, room=64):
+def new_stack(network, first, room=256):
     """Return a stack that holds the cube, `first` (m, D + 1) being the map of the first layer."""
     n_layers, width = network.slope.shape
     dim = first.shape[1] - 1
     depth = int(network.widths.sum()) + 2
-    room = max(room, 2 ** (dim + 2))
-    maps = np.zeros((n_layers, width, dim + 2))
-    maps[0, : len(first), :-1] = first
-    maps[0, :, -1] = np.abs(maps[0, :, :-1]).sum(axis=1)
+    maps = np.zeros((n_layers, dim + 2, width))
+    maps[0, :-1, : len(first)] = first.T
+    maps[0, -1] = np.abs(maps[0, :-1]).sum(axis=0)
     cells = np.zeros((depth, 4), np.int64)
     cells[0] = 0, 2**dim, -1, 0  # in front of the first layer
-    floats, numbers = np.empty((room, dim)), np.empty((room, dim), np.int64)
-    corner = np.arange(2**dim)
-    for i in range(dim):
-        high = corner >> i & 1
-        floats[corner, i] = 2.0 * high - 1
-        numbers[corner, i] = 2 * i + high
-    twin, back = np.empty_like(numbers), np.empty_like(numbers)
-    twin[corner] = corner[:, None] ^ (1 << np.arange(dim))
-    back[corner] = np.arange(dim)
-    born, link, link_back = (np.empty_like(numbers) for _ in range(3))
+    room = max(room, 2 ** (dim + 4))
+    point, graph = np.empty((room, dim)), np.empty((room, 4, dim), np.int32)
+    point[: 2**dim], graph[: 2**dim] = cube(dim)
     return Stack(
-        np.array([1]), cells, np.zeros((depth, width), np.int8), maps, floats, numbers, twin, back,
-        np.empty(room), np.empty(room, np.int64), born, link, link_back,
+        np.array([1]), cells, np.zeros((depth, width), np.int8),
+        np.empty((depth, dim + 2, width)), maps, point, graph,
+        np.empty(room), np.empty(room, np.int32), np.empty((room, 4), np.int32),
     )  # fmt: skip
+
+
+@cache
+def cube(dim):
+    """Return the corners of the cube and their graph."""
+    corner = np.arange(2**dim)[:, None]
+    axis = np.arange(dim)
+    high = corner >> axis & 1
+    slot = np.broadcast_to(axis, high.shape)
+    return 2.0 * high - 1, np.stack([2 * axis + high, corner ^ (1 << axis), slot, slot], axis=1)
 
 
 def grown(stack):
@@ -97,193 +104,222 @@ def grown(stack):
     return stack._replace(**wider)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def next_cell(network, stack, n_cut):
     """Go on until a cell is cut by the first n_cut layers; it is the one behind the top."""
-    while stack.top[0] > 0:
-        cell = stack.cells[stack.top[0] - 1]
-        layer = cell[LAYER]
-        unit = cell[CURSOR]
-        side = stack.side[stack.top[0] - 1]
+    top, cells, side = stack.top, stack.cells, stack.side
+    while top[0] > 0:
+        at = top[0] - 1
+        layer, unit = cells[at, LAYER], cells[at, CURSOR]
         if layer >= 0:
-            while unit < network.widths[layer] and side[unit] != 0:
+            while unit < network.widths[layer] and side[at, unit] != 0:
                 unit += 1
         if layer < 0 or unit == network.widths[layer]:
             if 0 <= layer < network.widths.shape[0] - 1:
-                compose(network, stack.maps, layer, side)
+                copy_map(stack.parts, at, stack.maps, layer + 1)
             if layer + 1 == n_cut:
-                stack.top[0] -= 1
+                top[0] -= 1
                 return CELL
-            cell[LAYER] = layer + 1
-            cell[CURSOR] = 0
-            for u in range(network.widths[layer + 1]):
-                side[u] = 1
-                if network.slope[layer + 1, u] != 1.0:
-                    side[u] = look(stack, cell, layer + 1, u)
+            begin_layer(network, stack, at, layer + 1)
             continue
-        cell[CURSOR] = unit
-        side[unit] = look(stack, cell, layer, unit)
-        if side[unit] == 0:
-            plane = 2 * stack.point.shape[1] + layer * network.slope.shape[1] + unit
-            if not cut(stack, cell, side, unit, plane):
-                return FULL
+        cells[at, CURSOR] = unit
+        start, n = cells[at, START], cells[at, SIZE]
+        side[at, unit] = look(stack.maps, layer, unit, stack.point, start, n, stack.z)
+        if side[at, unit] != 0:
+            add_unit(network, stack, at, layer, unit)
+            continue
+        plane = 2 * stack.point.shape[1] + layer * network.slope.shape[1] + unit
+        if not cut(stack, at, plane):
+            return FULL
+        side[at, unit], side[at + 1, unit] = -1, 1
+        add_unit(network, stack, at, layer, unit)
+        add_unit(network, stack, at + 1, layer, unit)
+        top[0] += 1
     return END
 
 
-@njit(cache=True, nogil=True)
-def compose(network, maps, layer, side):
-    """Fill the map of the next layer, on a cell where the units of this one have these sides."""
-    for u in range(network.widths[layer + 1]):
-        row = maps[layer + 1, u]
-        row[:] = 0.0
-        row[-2] = network.bias[layer + 1, u]
-        row[-1] = abs(row[-2])
-        for v in range(network.widths[layer]):
-            factor = network.weight[layer + 1, u, v]
-            if side[v] < 0:
-                factor *= network.slope[layer, v]
-            if factor != 0.0:
-                for i in range(row.shape[0] - 1):
-                    row[i] += factor * maps[layer, v, i]
-                row[-1] += abs(factor) * maps[layer, v, -1]
+@kernel
+def begin_layer(network, stack, at, layer):
+    """Look at all units of a layer, most of which do not cut the cell."""
+    cells, side, parts = stack.cells, stack.side, stack.parts
+    cells[at, LAYER], cells[at, CURSOR] = layer, 0
+    start, n = cells[at, START], cells[at, SIZE]
+    if layer + 1 < network.widths.shape[0]:
+        last = parts.shape[1] - 1
+        for u in range(parts.shape[2]):
+            for i in range(last - 1):
+                parts[at, i, u] = 0.0
+            parts[at, last - 1, u] = network.bias[layer + 1, u]
+            parts[at, last, u] = abs(network.bias[layer + 1, u])
+    for u in range(network.widths[layer]):
+        side[at, u] = 1
+        if network.slope[layer, u] != 1.0:
+            side[at, u] = look(stack.maps, layer, u, stack.point, start, n, stack.z)
+        if side[at, u] != 0:
+            add_unit(network, stack, at, layer, u)
 
 
-@njit(cache=True, nogil=True)
-def look(stack, cell, layer, unit):
+@kernel
+def add_unit(network, stack, at, layer, unit):
+    """Add what a unit gives to the next layer on a cell where its side is known."""
+    factor = 1.0 if stack.side[at, unit] > 0 else network.slope[layer, unit]
+    if factor != 0.0 and layer + 1 < network.widths.shape[0]:
+        _add_unit(stack.maps, layer, unit, factor, network.weight, stack.parts, at)
+
+
+@kernel
+def _add_unit(maps, layer, unit, factor, weight, parts, at):
+    last, width = parts.shape[1] - 1, parts.shape[2]
+    for i in range(last):
+        value = factor * maps[layer, i, unit]
+        for u in range(width):
+            parts[at, i, u] += weight[layer + 1, unit, u] * value
+    value = abs(factor) * maps[layer, last, unit]
+    for u in range(width):
+        parts[at, last, u] += abs(weight[layer + 1, unit, u]) * value
+
+
+@kernel
+def look(maps, layer, unit, point, start, n, z):
     """Fill z, and return 1 or -1 if it has one sign on the cell, else 0."""
-    row = stack.maps[layer, unit]
-    dim = stack.point.shape[1]
+    dim = point.shape[1]
     least, most = np.inf, -np.inf
-    for v in range(cell[SIZE]):
-        z = row[dim]
+    rounding = ROUNDING * maps[layer, dim + 1, unit]
+    for v in range(n):
+        value = maps[layer, dim, unit]
         for i in range(dim):
-            z += row[i] * stack.point[cell[START] + v, i]
-        if abs(z) <= ROUNDING * row[dim + 1]:
-            z = 0.0
-        stack.z[v] = z
-        least = min(least, z)
-        most = max(most, z)
+            value += maps[layer, i, unit] * point[start + v, i]
+        if abs(value) <= rounding:
+            value = 0.0
+        z[v] = value
+        least = min(least, value)
+        most = max(most, value)
     if most <= 0.0:
         return -1
     return 1 if least >= 0.0 else 0
 
 
-@njit(cache=True, nogil=True)
-def cut(stack, cell, side, unit, plane):
-    """Replace the top cell by its negative part, with its positive part above; False if no room."""
-    start, n = cell[START], cell[SIZE]
-    n_sides, n_new = _number(stack, start, n)
-    positive, negative = n_sides[0] + n_new, n_sides[1] + n_new
-    if start + n + positive + negative > stack.point.shape[0]:
+@kernel
+def cut(stack, at, plane):
+    """Replace the top cell by its negative part, with its positive part above; False if no room.
+
+    Both are written behind the cell, whose room is free again when the two are done.
+    """
+    cells, point, graph, edge = stack.cells, stack.point, stack.graph, stack.edge
+    start, n = cells[at, START], cells[at, SIZE]
+    n_positive, n_new = _number(graph, start, n, stack.z, stack.rank, edge)
+    low, high = start + n, start + n + n - n_positive + n_new
+    low_new, high_new = high - n_new, high + n_positive
+    if high_new + n_new > point.shape[0]:
         return False
-    _link(stack, start, n)
-    first = start + n  # both parts are made behind the cell, then moved down
-    _write(stack, start, n, first, n_sides[1], -1, plane)
-    _write(stack, start, n, first + negative, n_sides[0], 1, plane)
-    for v in range(positive + negative):
-        for i in range(stack.point.shape[1]):
-            stack.point[start + v, i] = stack.point[first + v, i]
-            stack.facet[start + v, i] = stack.facet[first + v, i]
-            stack.twin[start + v, i] = stack.twin[first + v, i]
-            stack.back[start + v, i] = stack.back[first + v, i]
-    above = stack.cells[stack.top[0]]
-    above[:] = cell
-    above[START] = start + negative
-    above[SIZE] = positive
-    cell[SIZE] = negative
-    stack.side[stack.top[0]] = side
-    stack.side[stack.top[0], unit] = 1
-    side[unit] = -1
-    stack.top[0] += 1
+    _keep(point, graph, start, n, stack.z, stack.rank, low, high)
+    _link(graph, start, stack.z, edge, n_new, high, high_new)
+    for new in range(n_new):
+        _add_vertex(
+            point, graph, start, stack.z, stack.rank, edge, new, low, low_new, high, high_new, plane
+        )
+    for i in range(cells.shape[1]):
+        cells[at + 1, i] = cells[at, i]
+    cells[at, START], cells[at, SIZE] = low, high - low
+    cells[at + 1, START], cells[at + 1, SIZE] = high, high_new + n_new - high
+    for u in range(stack.side.shape[1]):
+        stack.side[at + 1, u] = stack.side[at, u]
+    copy_map(stack.parts, at, stack.parts, at + 1)
     return True
 
 
-@njit(cache=True, nogil=True)
-def _number(stack, start, n):
-    """Count and number the vertices of each sign, and the edges that change it."""
-    dim = stack.point.shape[1]
-    n_positive, n_negative, n_new = 0, 0, 0
+@kernel
+def copy_map(maps, i, into, k):
+    """Copy a map: numba would allocate for into[k] = maps[i]."""
+    for row in range(maps.shape[1]):
+        for u in range(maps.shape[2]):
+            into[k, row, u] = maps[i, row, u]
+
+
+@kernel
+def _number(graph, start, n, z, rank, edge):
+    """Count and number the positive vertices and the edges to negative ones; number the latter."""
+    n_positive, n_new = 0, 0
     for v in range(n):
-        if stack.z[v] < 0.0:
-            stack.rank[v] = n_negative
-            n_negative += 1
+        if z[v] < 0.0:
+            rank[v] = v - n_positive
             continue
-        stack.rank[v] = n_positive
+        rank[v] = n_positive
         n_positive += 1
-        for i in range(dim):
-            u = stack.twin[start + v, i]
-            if stack.z[u] < 0.0:
-                stack.born[v, i] = n_new
-                stack.born[u, stack.back[start + v, i]] = n_new
+        for i in range(graph.shape[2]):
+            u = graph[start + v, TWIN, i]
+            if z[u] < 0.0:
+                graph[start + v, NEW, i] = n_new
+                edge[n_new, 0] = v
+                edge[n_new, 1] = i
+                edge[n_new, 2] = u
+                edge[n_new, 3] = graph[start + v, BACK, i]
                 n_new += 1
-    return (n_positive, n_negative), n_new
+    return n_positive, n_new
 
 
-@njit(cache=True, nogil=True)
-def _link(stack, start, n):
-    """Find the neighbours of the new vertices inside the cut.
+@kernel
+def _keep(point, graph, start, n, z, rank, low, high):
+    """Copy each vertex to the part of its sign."""
+    for v in range(n):
+        place = rank[v] + (low if z[v] < 0.0 else high)
+        for i in range(point.shape[1]):
+            point[place, i] = point[start + v, i]
+            graph[place, FACET, i] = graph[start + v, FACET, i]
+            graph[place, TWIN, i] = rank[graph[start + v, TWIN, i]]
+            graph[place, BACK, i] = graph[start + v, BACK, i]
+
+
+@kernel
+def _link(graph, start, z, edge, n_new, high, high_new):
+    """Find the neighbours of the new vertices inside the cut, and write them to the positive part.
 
     The new vertex on the edge that leaves facet a of v has the facets of v, the plane in place of
     a. In the 2-face that is on neither a nor b, `on` is the facet of the edge walked on that does
     not hold the whole 2-face.
     """
-    dim = stack.point.shape[1]
-    for v in range(n):
-        if stack.z[v] < 0.0:
-            continue
-        for i in range(dim):
-            if stack.z[stack.twin[start + v, i]] >= 0.0:
+    dim = graph.shape[2]
+    for new in range(n_new):
+        for k in range(dim):
+            graph[high_new + new, TWIN, k] = -1
+    for new in range(n_new):
+        v, i = edge[new, 0], edge[new, 1]
+        for k in range(dim):
+            if k == i or graph[high_new + new, TWIN, k] >= 0:  # found from the other end
                 continue
-            new = stack.born[v, i]
-            for k in range(dim):
-                if k == i:
-                    continue
-                on = stack.facet[start + v, k]
-                u, slot = v, i
-                while True:
-                    w, back = stack.twin[start + u, slot], stack.back[start + u, slot]
-                    at = 0
-                    while stack.facet[start + w, at] != on:
-                        at += 1
-                    if stack.z[w] >= 0.0:
-                        stack.link[new, k] = stack.born[u, slot]
-                        stack.link_back[new, k] = at
-                        break
-                    on = stack.facet[start + w, back]
-                    u, slot = w, at
+            on = graph[start + v, FACET, k]
+            u, slot = v, i
+            while True:
+                w, came = graph[start + u, TWIN, slot], graph[start + u, BACK, slot]
+                at = 0
+                while graph[start + w, FACET, at] != on:
+                    at += 1
+                if z[w] >= 0.0:
+                    break
+                on = graph[start + w, FACET, came]
+                u, slot = w, at
+            other = graph[start + w, NEW, came]
+            graph[high_new + new, TWIN, k] = high_new - high + other
+            graph[high_new + new, BACK, k] = at
+            graph[high_new + other, TWIN, at] = high_new - high + new
+            graph[high_new + other, BACK, at] = k
 
 
-@njit(cache=True, nogil=True)
-def _write(stack, start, n, first, n_kept, sign, plane):
-    """Write the part of one sign to the vertices from `first` on: those kept, then the new ones."""
-    dim = stack.point.shape[1]
-    for v in range(n):
-        kept = stack.z[v] < 0.0 if sign < 0 else stack.z[v] >= 0.0
-        place = first + stack.rank[v]
-        for i in range(dim):
-            u, back = stack.twin[start + v, i], stack.back[start + v, i]
-            if kept:
-                stack.point[place, i] = stack.point[start + v, i]
-                stack.facet[place, i] = stack.facet[start + v, i]
-                stack.twin[place, i] = stack.rank[u]
-                stack.back[place, i] = back
-            if (stack.z[u] < 0.0) == (stack.z[v] < 0.0):
-                continue
-            new = stack.born[v, i]
-            if kept:
-                stack.twin[place, i] = n_kept + new
-            if stack.z[v] < 0.0:
-                continue
-            if kept:  # the new vertex has the slots of its positive end
-                stack.back[place, i] = i
-            share = stack.z[v] / (stack.z[v] - stack.z[u])
-            there = first + n_kept + new
-            for k in range(dim):
-                here = stack.point[start + v, k]
-                stack.point[there, k] = here + share * (stack.point[start + u, k] - here)
-                stack.facet[there, k] = stack.facet[start + v, k]
-                stack.twin[there, k] = stack.link[new, k] + n_kept
-                stack.back[there, k] = stack.link_back[new, k]
-            stack.facet[there, i] = plane
-            stack.twin[there, i] = stack.rank[v] if kept else stack.rank[u]
-            stack.back[there, i] = i if kept else back
+@kernel
+def _add_vertex(point, graph, start, z, rank, edge, new, low, low_new, high, high_new, plane):
+    """Write a new vertex to both parts; it has the slots of its positive end."""
+    v, i, u, came = edge[new, 0], edge[new, 1], edge[new, 2], edge[new, 3]
+    share = z[v] / (z[v] - z[u])
+    below, above = low_new + new, high_new + new
+    for k in range(graph.shape[2]):
+        x = point[start + v, k] + share * (point[start + u, k] - point[start + v, k])
+        point[below, k], point[above, k] = x, x
+        facet = plane if k == i else graph[start + v, FACET, k]
+        graph[below, FACET, k], graph[above, FACET, k] = facet, facet
+        graph[below, TWIN, k] = graph[above, TWIN, k] - (high_new - high) + (low_new - low)
+        graph[below, BACK, k] = graph[above, BACK, k]
+    graph[below, TWIN, i], graph[below, BACK, i] = rank[u], came
+    graph[above, TWIN, i], graph[above, BACK, i] = rank[v], i
+    u, v = low + rank[u], high + rank[v]
+    graph[u, TWIN, came], graph[u, BACK, came] = below - low, i
+    graph[v, TWIN, i], graph[v, BACK, i] = above - high, i

@@ -1,21 +1,74 @@
 """Integrals over cells: each is cut into simplices, on which the mean of a ReLU is known.
 
-A cell is the union of the cones from its first vertex over the facets that do not hold it, which
-are simple polytopes themselves. On a simplex with n vertices, where a unit has the values
-P_1..P_k >= 0 and N_1..N_{n-k} < 0, the mean of its positive part is J(k, n - k),
+A cell is the union of the cones from one of its vertices over the facets that do not hold it, which
+are simple polytopes themselves; a polygon is walked round. On a simplex with n vertices, where a
+unit has the values P_1..P_k >= 0 and N_1..N_{n-k} < 0, the mean of its positive part is
+J(k, n - k) / n,
 
-    J(a, 0) = Σ_{i<=a} P_i / n,  J(0, b) = 0,
+    J(a, 0) = Σ_{i<=a} P_i,  J(0, b) = 0,
     J(a, b) = λ J(a, b - 1) + (1 - λ) J(a - 1, b),  λ = P_a / (P_a - N_b)
 
 (MATH.md, section 4). All terms are positive, so that nothing cancels.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
-from skattr.kernels.polytopes import CELL, ROUNDING, SIZE, START, next_cell
+from skattr.kernels.polytopes import (
+    BACK,
+    CELL,
+    FACET,
+    ROUNDING,
+    SIZE,
+    START,
+    TWIN,
+    kernel,
+    next_cell,
+)
 
 OVER = 3  # more cells than allowed
+COUNT, CURSOR, HELD, TIME = 0, 1, 2, 3  # of a level
+
+
+class Work(NamedTuple):
+    """One cell: its last layer and its simplices, and room to work."""
+
+    z: np.ndarray  # (room, width) units of the last layer at the vertices
+    sign: np.ndarray  # (width,) 1, -1, or 0 if a unit changes sign on the cell
+    bent: np.ndarray  # (width,) first the units that do
+    positive: np.ndarray  # (width,) for each of them, the integral of max(0, z)
+    moment: np.ndarray  # (D + 1,) the integrals of the coordinates and of 1
+    simplices: np.ndarray  # (3 room, D + 1) vertices; a solid of n vertices has at most 3 n
+    share: np.ndarray  # (3 room,) volumes, over D + 1
+    faces: np.ndarray  # (D, room) the vertices of the face at each level, its apex first
+    levels: np.ndarray  # (D + 1, 4) their number, slots looked at, facet that holds the next, time
+    facets: np.ndarray  # (D + 1, n_planes) when a facet was seen at each level; number of vertices
+    room: np.ndarray  # (D + 2, D + 1)
+
+
+@njit(cache=True, nogil=True)
+def new_work(stack):
+    """Return room for the cells of a stack."""
+    room, dim = stack.point.shape
+    n_layers, _, width = stack.maps.shape
+    return Work(
+        np.empty((room, width)), np.empty(width, np.int8), np.empty(width, np.int32),
+        np.empty(width), np.empty(dim + 1),
+        np.empty((3 * room, dim + 1), np.int32), np.empty(3 * room),
+        np.empty((dim, room), np.int32), np.zeros((dim + 1, 4), np.int64),
+        np.zeros((dim + 1, 2 * dim + n_layers * width), np.int64), np.empty((dim + 2, dim + 1)),
+    )  # fmt: skip
+
+
+@njit(cache=True, nogil=True)
+def moments(stack):
+    """Return the integrals of the coordinates and of 1 over the cell behind the top."""
+    work = new_work(stack)
+    cell = stack.cells[stack.top[0]]
+    add_simplices(stack.point, stack.graph, cell[START], cell[SIZE], work, 0)
+    return work.moment
 
 
 @njit(cache=True, nogil=True)
@@ -25,163 +78,246 @@ def add_cells(network, stack, last, most, means, sums):
     `last` is the number of the last layer, by which cells are not cut. sums are the volume of the
     cells, the whole cube having 1, and their number. Returns END, FULL or OVER.
     """
+    return _add_cells(network, stack, last, most, new_work(stack), means, sums)
+
+
+@kernel
+def _add_cells(network, stack, last, most, work, means, sums):
     while True:
         found = next_cell(network, stack, last)
         if found != CELL:
             return found
+        top = stack.top[0]
         sums[1] += 1
-        if sums[1] + stack.top[0] > most:
+        if sums[1] + top > most:
             return OVER
-        cell = stack.cells[stack.top[0]]
-        corners = stack.point[cell[START] : cell[START] + cell[SIZE]]
-        facets = stack.facet[cell[START] : cell[START] + cell[SIZE]]
-        width = network.widths[last]
-        add_cell(corners, facets, stack.maps[last, :width], network.slope[last], means, sums)
+        start, n = stack.cells[top, START], stack.cells[top, SIZE]
+        width, slope = network.widths[last], network.slope
+        n_bent = look_at_all(
+            stack.maps, slope, last, width, stack.point, start, n, work.z, work.sign, work.bent
+        )
+        add_simplices(stack.point, stack.graph, start, n, work, n_bent)
+        add_units(stack.maps, slope, last, width, work.sign, work.positive, work.moment, means)
+        sums[0] += work.moment[-1]
 
 
-@njit(cache=True, nogil=True)
-def add_cell(corners, facets, maps, slope, means, sums):
-    """Add what one cell brings."""
-    n, dim = corners.shape
-    z = np.empty((maps.shape[0], n))  # first those units that change sign on the cell
-    bent = np.empty(maps.shape[0], np.int64)
+@kernel
+def look_at_all(maps, slope, layer, width, point, start, n, z, sign, bent):
+    """Fill z, sign and bent, and return the number of units that change sign on a cell."""
+    dim = point.shape[1]
+    for v in range(n):
+        for u in range(width):
+            z[v, u] = maps[layer, dim, u]
+        for i in range(dim):
+            x = point[start + v, i]
+            for u in range(width):
+                z[v, u] += maps[layer, i, u] * x
     n_bent = 0
-    sign = np.empty(maps.shape[0], np.int8)
-    for u in range(maps.shape[0]):
-        least, most = np.inf, -np.inf
-        for v in range(n):
-            value = maps[u, dim]
-            for i in range(dim):
-                value += maps[u, i] * corners[v, i]
-            z[n_bent, v] = value
-            least = min(least, value)
-            most = max(most, value)
-        sign[u] = 1 if least >= 0.0 else -1
-        if slope[u] == 1.0:
+    for u in range(width):
+        least, most = z[0, u], z[0, u]
+        for v in range(1, n):
+            least, most = min(least, z[v, u]), max(most, z[v, u])
+        rounding = ROUNDING * maps[layer, dim + 1, u]
+        if slope[layer, u] == 1.0 or least >= -rounding:
             sign[u] = 1
-        elif least < 0.0 < most and max(most, -least) > ROUNDING * maps[u, dim + 1]:
+        elif most <= rounding:
+            sign[u] = -1
+        else:
             sign[u] = 0
             bent[n_bent] = u
             n_bent += 1
-    positive = np.zeros(n_bent)
-    moment = np.zeros(dim + 1)
-    add_simplices(corners, facets, z[:n_bent], positive, moment)
-    sums[0] += moment[dim]
+    return n_bent
+
+
+@kernel
+def add_units(maps, slope, layer, width, sign, positive, moment, means):
+    """Add what one cell brings."""
     n_bent = 0
-    for u in range(maps.shape[0]):
+    for u in range(width):
         total = 0.0
-        for i in range(dim + 1):
-            total += maps[u, i] * moment[i]
-        if sign[u] > 0:
-            means[u] += total
-        else:
-            means[u] += slope[u] * total
+        for i in range(moment.shape[0]):
+            total += maps[layer, i, u] * moment[i]
+        if sign[u] <= 0:
+            total *= slope[layer, u]
         if sign[u] == 0:
-            means[u] += (1.0 - slope[u]) * positive[n_bent]
+            total += (1.0 - slope[layer, u]) * positive[n_bent]
             n_bent += 1
+        means[u] += total
 
 
-@njit(cache=True, nogil=True)
-def add_simplices(corners, facets, z, positive, moment):
-    """Add the integrals of max(0, z), of the coordinates and of 1 over a cell."""
-    n, dim = corners.shape
-    on, apex = incidence(facets)
-    faces = np.empty((dim, n), np.int64)  # the vertices of the face at each level
-    sizes = np.empty(dim, np.int64)
-    facet = np.empty(dim, np.int64)  # the last facet tried at each level
-    simplex = np.empty(dim + 1, np.int64)
-    edges = np.empty((dim, dim))
-    work = np.empty(2 * dim + 2)
-    for v in range(n):
-        faces[0, v] = v
-    faces[0, 0], faces[0, apex] = apex, 0
-    sizes[0] = n
-    facet[0] = -1
-    level = 0
-    while level >= 0:
-        simplex[level] = faces[level, 0]
-        if level == dim - 1:
-            simplex[dim] = faces[level, 1]
-            _add_simplex(corners, simplex, z, edges, work, positive, moment)
+@kernel
+def add_simplices(point, graph, start, n, work, n_bent):
+    """Fill positive for the bent units, and moment."""
+    for i in range(work.moment.shape[0]):
+        work.moment[i] = 0.0
+    for b in range(n_bent):
+        work.positive[b] = 0.0
+    dim = point.shape[1]
+    count = 0
+    if dim == 1:
+        work.simplices[0, 0], work.simplices[0, 1] = 0, 1
+        count = 1
+    elif dim == 2:
+        count = _fan(graph, start, 0, 0, 1, work.simplices, 0)
+    else:
+        for v in range(n):
+            work.faces[0, v] = v
+        work.levels[0, COUNT] = n
+        _begin(graph, start, work.faces, work.levels, work.facets, 0)
+        level = 0
+        while level >= 0:
+            if level < dim - 3:
+                level = _next_face(graph, start, work.faces, work.levels, work.facets, level)
+                continue
+            if count + 3 * work.levels[level, COUNT] > work.share.shape[0]:
+                _add(point, start, work, count, n_bent)
+                count = 0
+            count = _solid(
+                graph, start, work.faces, work.levels, work.facets, work.simplices, count
+            )
             level -= 1
-            continue
-        facet[level] += 1
-        g = facet[level]
-        if g == on.shape[1]:
-            level -= 1
-            continue
-        if on[simplex[level], g]:
-            continue
-        size = 0
-        for i in range(sizes[level]):
-            v = faces[level, i]
-            if on[v, g]:
-                faces[level + 1, size] = v
-                size += 1
-        if size > 0:
-            level += 1
-            sizes[level] = size
-            facet[level] = -1
+    _add(point, start, work, count, n_bent)
 
 
-@njit(cache=True, nogil=True)
-def incidence(facets):
-    """Return whether a vertex lies on a facet, (n_vertices, n_facets).
-
-    And the vertex whose facets have the most vertices: the cones from it are the fewest.
-    """
-    n, dim = facets.shape
-    names = np.empty(n * dim, np.int64)
-    sizes = np.zeros(n * dim, np.int64)
-    on = np.zeros((n, n * dim), np.bool_)
-    n_facets = 0
-    for v in range(n):
+@kernel
+def _begin(graph, start, faces, levels, facets, level):
+    """Begin a face: its apex is on the facets with the most vertices, so that cones are few."""
+    dim = graph.shape[2]
+    n, sizes = levels[level, COUNT], facets.shape[0] - 1
+    for k in range(n):
         for i in range(dim):
-            g = 0
-            while g < n_facets and names[g] != facets[v, i]:
-                g += 1
-            if g == n_facets:
-                names[g] = facets[v, i]
-                n_facets += 1
-            on[v, g] = True
-            sizes[g] += 1
-    best, apex = 0, 0
-    for v in range(n):
-        size = 0
-        for g in range(n_facets):
-            if on[v, g]:
-                size += sizes[g]
-        if size > best:
-            best, apex = size, v
-    return on[:, :n_facets], apex
-
-
-@njit(cache=True, nogil=True)
-def _add_simplex(corners, simplex, z, edges, work, positive, moment):
-    dim = corners.shape[1]
-    for k in range(dim):
+            facets[sizes, graph[start + faces[level, k], FACET, i]] += 1
+    best, most = 0, 0
+    for k in range(n):
+        total = 0
         for i in range(dim):
-            edges[k, i] = corners[simplex[k + 1], i] - corners[simplex[0], i]
-    volume = 1.0
-    for k in range(dim):
-        volume /= 2.0 * (k + 1)  # the cube has 2^dim, a simplex of those edges 1 / dim!
-    volume *= determinant(edges)
-    if volume == 0.0:
-        return
+            total += facets[sizes, graph[start + faces[level, k], FACET, i]]
+        if total > most:
+            best, most = k, total
+    for k in range(n):
+        for i in range(dim):
+            facets[sizes, graph[start + faces[level, k], FACET, i]] = 0
+    faces[level, 0], faces[level, best] = faces[level, best], faces[level, 0]
+    levels[dim, TIME] += 1
+    levels[level, TIME] = levels[dim, TIME]
+    levels[level, CURSOR] = dim  # the facets of the apex make no cone
     for i in range(dim):
+        facets[level, graph[start + faces[level, 0], FACET, i]] = levels[level, TIME]
+
+
+@kernel
+def _next_face(graph, start, faces, levels, facets, level):
+    """Begin the next facet of a face, and return its level; the level above if there is none."""
+    dim, n = graph.shape[2], levels[level, COUNT]
+    while levels[level, CURSOR] < n * dim:
+        k, i = divmod(levels[level, CURSOR], dim)
+        levels[level, CURSOR] += 1
+        g = graph[start + faces[level, k], FACET, i]
+        if facets[level, g] == levels[level, TIME]:
+            continue
+        facets[level, g] = levels[level, TIME]
+        levels[level, HELD] = g
+        size = 0
+        for k in range(n):
+            for i in range(dim):
+                if graph[start + faces[level, k], FACET, i] == g:
+                    faces[level + 1, size] = faces[level, k]
+                    size += 1
+        levels[level + 1, COUNT] = size
+        _begin(graph, start, faces, levels, facets, level + 1)
+        return level + 1
+    return level - 1
+
+
+@kernel
+def _solid(graph, start, faces, levels, facets, simplices, count):
+    """Write the simplices of a face of three dimensions, and return how many there are now."""
+    dim = graph.shape[2]
+    level = dim - 3
+    for k in range(levels[level, COUNT]):
+        v = faces[level, k]
+        for i in range(dim):
+            g = graph[start + v, FACET, i]
+            if facets[level, g] == levels[level, TIME]:
+                continue
+            facets[level, g] = levels[level, TIME]
+            levels[level, HELD] = g
+            one, two = 0, 0  # the slots that stay on the polygon
+            for slot in range(dim):
+                held = False
+                for h in range(level + 1):
+                    held |= levels[h, HELD] == graph[start + v, FACET, slot]
+                if not held:
+                    one, two = two, slot
+            begun = count
+            count = _fan(graph, start, v, one, two, simplices, count)
+            for s in range(begun, count):
+                for h in range(level + 1):
+                    simplices[s, h] = faces[h, 0]
+    return count
+
+
+@kernel
+def _fan(graph, start, v, slot, other, simplices, count):
+    """Write the triangles of a polygon, which is walked round from v, as the ends of simplices.
+
+    It leaves v by two slots; `on` is the facet of the edge walked on that does not hold it all.
+    """
+    dim = graph.shape[2]
+    on = graph[start + v, FACET, other]
+    u, came = graph[start + v, TWIN, slot], graph[start + v, BACK, slot]
+    while True:
+        at = 0
+        while graph[start + u, FACET, at] != on:
+            at += 1
+        on = graph[start + u, FACET, came]
+        w, came = graph[start + u, TWIN, at], graph[start + u, BACK, at]
+        if w == v:
+            return count
+        simplices[count, dim - 2] = v
+        simplices[count, dim - 1] = u
+        simplices[count, dim] = w
+        count += 1
+        u = w
+
+
+@kernel
+def _add(point, start, work, count, n_bent):
+    """Add the integrals over some simplices."""
+    _add_moments(point, start, work.simplices, count, work.share, work.moment, work.room)
+    for b in range(n_bent):
         total = 0.0
-        for v in simplex:
-            total += corners[v, i]
-        moment[i] += volume * total / (dim + 1)
-    moment[dim] += volume
-    for u in range(z.shape[0]):
-        positive[u] += volume * mean_positive(z[u], simplex, work)
+        for s in range(count):
+            total += work.share[s] * positive_sum(
+                work.z, work.bent[b], work.simplices, s, work.room
+            )
+        work.positive[b] += total
 
 
-@njit(cache=True, nogil=True)
+@kernel
+def _add_moments(point, start, simplices, count, share, moment, room):
+    dim = point.shape[1]
+    unit = 1.0 / (dim + 1)
+    for k in range(dim):
+        unit /= 2.0 * (k + 1)  # the cube has 2^dim, a simplex of those edges 1 / dim!
+    for s in range(count):
+        apex = start + simplices[s, 0]
+        for k in range(dim):
+            for i in range(dim):
+                room[k, i] = point[start + simplices[s, k + 1], i] - point[apex, i]
+        share[s] = unit * determinant(room)
+        moment[dim] += share[s] * (dim + 1)
+        for i in range(dim):
+            total = 0.0
+            for k in range(dim + 1):
+                total += point[start + simplices[s, k], i]
+            moment[i] += share[s] * total
+
+
+@kernel
 def determinant(edges):
-    """Return |det|, by elimination in place."""
-    dim = edges.shape[0]
+    """Return |det| of the square without the last rows and column, by elimination in place."""
+    dim = edges.shape[1] - 1
     if dim == 2:
         return abs(edges[0, 0] * edges[1, 1] - edges[0, 1] * edges[1, 0])
     if dim == 3:
@@ -209,27 +345,28 @@ def determinant(edges):
     return result
 
 
-@njit(cache=True, nogil=True)
-def mean_positive(z, simplex, work):
-    """Return the mean of max(0, z) over a simplex, z given at all vertices."""
-    n = simplex.shape[0]
-    values, sums = work[:n], work[n:]  # positive values from the left, negative from the right
-    a, b = 0, 0
-    for v in simplex:
-        if z[v] >= 0.0:
-            values[a] = z[v]
-            sums[a] = z[v] / n + (sums[a - 1] if a > 0 else 0.0)
+@kernel
+def positive_sum(z, unit, simplices, s, room):
+    """Return the mean of max(0, z[:, unit]) over a simplex, times its number of vertices."""
+    n = simplices.shape[1]
+    a, b = 0, 0  # in room[0]: positive values from the left, negative from the right
+    total = 0.0
+    for k in range(n):
+        value = z[simplices[s, k], unit]
+        if value >= 0.0:
+            total += value
+            room[0, a] = value
+            room[1, a] = total
             a += 1
         else:
             b += 1
-            values[n - b] = z[v]
+            room[0, n - b] = value
     if a == 0:
         return 0.0
-    for k in range(b):
-        low = values[n - 1 - k]
+    for k in range(n - 1, n - 1 - b, -1):
         before = 0.0
         for i in range(a):
-            share = values[i] / (values[i] - low)
-            before = share * sums[i] + (1.0 - share) * before
-            sums[i] = before
-    return sums[a - 1]
+            share = room[0, i] / (room[0, i] - room[0, k])
+            before = share * room[1, i] + (1.0 - share) * before
+            room[1, i] = before
+    return room[1, a - 1]

@@ -87,9 +87,7 @@ def _cells(
             stack = polytopes.grown(stack)
             continue
         start, n = stack.cells[stack.top[0], :2]
-        corners, facets = stack.point[start : start + n], stack.facet[start : start + n]
-        moment = np.zeros(dim + 1)
-        simplices.add_simplices(corners, facets, np.zeros((0, n)), np.zeros(0), moment)
+        corners, moment = stack.point[start : start + n], simplices.moments(stack)
         if moment[dim] > 0:
             mean = center.copy()
             mean[wide] += half[wide] * (moment[:dim] / moment[dim])
