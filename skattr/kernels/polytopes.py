@@ -22,10 +22,11 @@ START, SIZE, LAYER, CURSOR = 0, 1, 2, 3  # of a cell on the stack
 FACET, TWIN, BACK, NEW = 0, 1, 2, 3  # of a slot in a graph
 ROUNDING = 8 * np.finfo(np.float64).eps
 
-# Kernels allocate nothing, so that numba need not count references to arrays (`_nrt`), which took a
-# tenth of the time.
+# As kernels allocate nothing, numba need not count references to arrays (`_nrt`); and as cells are
+# small, calls count: those that only kernels call become part of them.
 OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "_nrt": False}
 kernel = njit(**OPTIONS)
+inlined = njit(**OPTIONS, forceinline=True)
 
 
 class Network(NamedTuple):
@@ -75,7 +76,7 @@ def new_stack(network, first, room=256):
     maps[0, -1] = np.abs(maps[0, :-1]).sum(axis=0)
     cells = np.zeros((depth, 4), np.int64)
     cells[0] = 0, 2**dim, -1, 0  # in front of the first layer
-    room = max(room, 2 ** (dim + 4))
+    room = max(room, 2 ** (dim + 6))
     point, graph = np.empty((room, dim)), np.empty((room, 4, dim), np.int32)
     point[: 2**dim], graph[: 2**dim] = cube(dim)
     return Stack(
@@ -104,7 +105,7 @@ def grown(stack):
     return stack._replace(**wider)
 
 
-@kernel
+@inlined
 def next_cell(network, stack, n_cut):
     """Go on until a cell is cut by the first n_cut layers; it is the one behind the top."""
     top, cells, side = stack.top, stack.cells, stack.side
@@ -138,7 +139,7 @@ def next_cell(network, stack, n_cut):
     return END
 
 
-@kernel
+@inlined
 def begin_layer(network, stack, at, layer):
     """Look at all units of a layer, most of which do not cut the cell."""
     cells, side, parts = stack.cells, stack.side, stack.parts
@@ -159,7 +160,7 @@ def begin_layer(network, stack, at, layer):
             add_unit(network, stack, at, layer, u)
 
 
-@kernel
+@inlined
 def add_unit(network, stack, at, layer, unit):
     """Add what a unit gives to the next layer on a cell where its side is known."""
     factor = 1.0 if stack.side[at, unit] > 0 else network.slope[layer, unit]
@@ -167,7 +168,7 @@ def add_unit(network, stack, at, layer, unit):
         _add_unit(stack.maps, layer, unit, factor, network.weight, stack.parts, at)
 
 
-@kernel
+@inlined
 def _add_unit(maps, layer, unit, factor, weight, parts, at):
     last, width = parts.shape[1] - 1, parts.shape[2]
     for i in range(last):
@@ -179,7 +180,7 @@ def _add_unit(maps, layer, unit, factor, weight, parts, at):
         parts[at, last, u] += abs(weight[layer + 1, unit, u]) * value
 
 
-@kernel
+@inlined
 def look(maps, layer, unit, point, start, n, z):
     """Fill z, and return 1 or -1 if it has one sign on the cell, else 0."""
     dim = point.shape[1]
@@ -199,7 +200,7 @@ def look(maps, layer, unit, point, start, n, z):
     return 1 if least >= 0.0 else 0
 
 
-@kernel
+@inlined
 def cut(stack, at, plane):
     """Replace the top cell by its negative part, with its positive part above; False if no room.
 
@@ -228,7 +229,7 @@ def cut(stack, at, plane):
     return True
 
 
-@kernel
+@inlined
 def copy_map(maps, i, into, k):
     """Copy a map: numba would allocate for into[k] = maps[i]."""
     for row in range(maps.shape[1]):
@@ -236,7 +237,7 @@ def copy_map(maps, i, into, k):
             into[k, row, u] = maps[i, row, u]
 
 
-@kernel
+@inlined
 def _number(graph, start, n, z, rank, edge):
     """Count and number the positive vertices and the edges to negative ones; number the latter."""
     n_positive, n_new = 0, 0
@@ -258,7 +259,7 @@ def _number(graph, start, n, z, rank, edge):
     return n_positive, n_new
 
 
-@kernel
+@inlined
 def _keep(point, graph, start, n, z, rank, low, high):
     """Copy each vertex to the part of its sign."""
     for v in range(n):
@@ -270,7 +271,7 @@ def _keep(point, graph, start, n, z, rank, low, high):
             graph[place, BACK, i] = graph[start + v, BACK, i]
 
 
-@kernel
+@inlined
 def _link(graph, start, z, edge, n_new, high, high_new):
     """Find the neighbours of the new vertices inside the cut, and write them to the positive part.
 
@@ -305,7 +306,7 @@ def _link(graph, start, z, edge, n_new, high, high_new):
             graph[high_new + other, BACK, at] = k
 
 
-@kernel
+@inlined
 def _add_vertex(point, graph, start, z, rank, edge, new, low, low_new, high, high_new, plane):
     """Write a new vertex to both parts; it has the slots of its positive end."""
     v, i, u, came = edge[new, 0], edge[new, 1], edge[new, 2], edge[new, 3]

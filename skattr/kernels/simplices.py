@@ -24,6 +24,7 @@ from skattr.kernels.polytopes import (
     SIZE,
     START,
     TWIN,
+    inlined,
     kernel,
     next_cell,
 )
@@ -101,7 +102,7 @@ def _add_cells(network, stack, last, most, work, means, sums):
         sums[0] += work.moment[-1]
 
 
-@kernel
+@inlined
 def look_at_all(maps, slope, layer, width, point, start, n, z, sign, bent):
     """Fill z, sign and bent, and return the number of units that change sign on a cell."""
     dim = point.shape[1]
@@ -129,7 +130,7 @@ def look_at_all(maps, slope, layer, width, point, start, n, z, sign, bent):
     return n_bent
 
 
-@kernel
+@inlined
 def add_units(maps, slope, layer, width, sign, positive, moment, means):
     """Add what one cell brings."""
     n_bent = 0
@@ -145,7 +146,7 @@ def add_units(maps, slope, layer, width, sign, positive, moment, means):
         means[u] += total
 
 
-@kernel
+@inlined
 def add_simplices(point, graph, start, n, work, n_bent):
     """Fill positive for the bent units, and moment."""
     for i in range(work.moment.shape[0]):
@@ -179,7 +180,7 @@ def add_simplices(point, graph, start, n, work, n_bent):
     _add(point, start, work, count, n_bent)
 
 
-@kernel
+@inlined
 def _begin(graph, start, faces, levels, facets, level):
     """Begin a face: its apex is on the facets with the most vertices, so that cones are few."""
     dim = graph.shape[2]
@@ -205,7 +206,7 @@ def _begin(graph, start, faces, levels, facets, level):
         facets[level, graph[start + faces[level, 0], FACET, i]] = levels[level, TIME]
 
 
-@kernel
+@inlined
 def _next_face(graph, start, faces, levels, facets, level):
     """Begin the next facet of a face, and return its level; the level above if there is none."""
     dim, n = graph.shape[2], levels[level, COUNT]
@@ -229,7 +230,7 @@ def _next_face(graph, start, faces, levels, facets, level):
     return level - 1
 
 
-@kernel
+@inlined
 def _solid(graph, start, faces, levels, facets, simplices, count):
     """Write the simplices of a face of three dimensions, and return how many there are now."""
     dim = graph.shape[2]
@@ -257,7 +258,7 @@ def _solid(graph, start, faces, levels, facets, simplices, count):
     return count
 
 
-@kernel
+@inlined
 def _fan(graph, start, v, slot, other, simplices, count):
     """Write the triangles of a polygon, which is walked round from v, as the ends of simplices.
 
@@ -281,7 +282,7 @@ def _fan(graph, start, v, slot, other, simplices, count):
         u = w
 
 
-@kernel
+@inlined
 def _add(point, start, work, count, n_bent):
     """Add the integrals over some simplices."""
     _add_moments(point, start, work.simplices, count, work.share, work.moment, work.room)
@@ -294,7 +295,7 @@ def _add(point, start, work, count, n_bent):
         work.positive[b] += total
 
 
-@kernel
+@inlined
 def _add_moments(point, start, simplices, count, share, moment, room):
     dim = point.shape[1]
     unit = 1.0 / (dim + 1)
@@ -314,7 +315,7 @@ def _add_moments(point, start, simplices, count, share, moment, room):
             moment[i] += share[s] * total
 
 
-@kernel
+@inlined
 def determinant(edges):
     """Return |det| of the square without the last rows and column, by elimination in place."""
     dim = edges.shape[1] - 1
@@ -345,7 +346,7 @@ def determinant(edges):
     return result
 
 
-@kernel
+@inlined
 def positive_sum(z, unit, simplices, s, room):
     """Return the mean of max(0, z[:, unit]) over a simplex, times its number of vertices."""
     n = simplices.shape[1]
