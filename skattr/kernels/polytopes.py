@@ -1,8 +1,8 @@
 """Cells of a ReLU network on the cube [-1, 1]^D: cut by its units, layer by layer, depth first.
 
 A cell is a simple polytope, kept as its graph: each vertex lies on exactly D facets, and for each
-of them there is one edge that leaves it and stays on the others. `facet[v, i]` is the facet that
-slot i of vertex v leaves, `twin[v, i]` the other end, `back[v, i]` the slot there that leads back.
+of them there is one edge that leaves it and stays on the others. `graph[v, FACET, i]` is the facet
+that slot i of vertex v leaves, TWIN the other end, BACK the slot there that leads back.
 A cut puts a vertex on every edge from a positive to a negative one; two of them are neighbours if
 they lie on the same 2-face, which is walked along its negative side. Nothing is merged: vertices
 may coincide, cells stay simple, and no number of facets is too large (MATH.md, section 4).
@@ -50,7 +50,7 @@ class Stack(NamedTuple):
     graph: np.ndarray  # (room, 4, D) facet; twin, from the cell's first vertex on; back; new vertex
     z: np.ndarray  # (room,) a unit at the vertices of a cell
     rank: np.ndarray  # (room,) number of a vertex among those of its sign
-    edge: np.ndarray  # (room, 4) from a positive vertex to a negative one: vertex, slot, twin, back
+    edge: np.ndarray  # (D room, 4) that changes sign: positive vertex, slot, negative twin, back
 
 
 def join_layers(layers):
@@ -82,7 +82,7 @@ def new_stack(network, first, room=256):
     return Stack(
         np.array([1]), cells, np.zeros((depth, width), np.int8),
         np.empty((depth, dim + 2, width)), maps, point, graph,
-        np.empty(room), np.empty(room, np.int32), np.empty((room, 4), np.int32),
+        np.empty(room), np.empty(room, np.int32), np.empty((room * dim, 4), np.int32),
     )  # fmt: skip
 
 

@@ -46,7 +46,7 @@ class Work(NamedTuple):
     faces: np.ndarray  # (D, room) the vertices of the face at each level, its apex first
     levels: np.ndarray  # (D + 1, 4) their number, slots looked at, facet that holds the next, time
     facets: np.ndarray  # (D + 1, n_planes) when a facet was seen at each level; number of vertices
-    room: np.ndarray  # (D + 2, D + 1)
+    room: np.ndarray  # (D + 2, D + 1) the edges of a simplex; a unit at its vertices
 
 
 @njit(cache=True, nogil=True)
@@ -118,12 +118,8 @@ def look_at_all(maps, slope, layer, width, point, start, n, z, sign, bent):
         least, most = z[0, u], z[0, u]
         for v in range(1, n):
             least, most = min(least, z[v, u]), max(most, z[v, u])
-        rounding = ROUNDING * maps[layer, dim + 1, u]
-        if slope[layer, u] == 1.0 or least >= -rounding:
-            sign[u] = 1
-        elif most <= rounding:
-            sign[u] = -1
-        else:
+        sign[u] = 1 if slope[layer, u] == 1.0 or least >= 0.0 else -1
+        if sign[u] < 0 and most > 0.0 and max(most, -least) > ROUNDING * maps[layer, dim + 1, u]:
             sign[u] = 0
             bent[n_bent] = u
             n_bent += 1
