@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_limits
 
 from skattr import frames
 from skattr.engines.base import Engine, Jobs, Own
-from skattr.kernels.line_sums import Segments, sweep, sweep_one_kind
+from skattr.kernels.line_sums import Segments, straighten, sweep, sweep_one_kind
 from skattr.kernels.lines import Knots, Start, Units, walk_lines
 from skattr.measures.base import Measure
 from skattr.measures.bins import Bins, as_numbers
@@ -30,7 +30,7 @@ from skattr.parallel import in_order
 from skattr.pieces import Pieces, ReluNetwork
 from skattr.pieces.relu import Layer, Line
 
-LINES = 64  # rows that are walked along together
+LINES = 512  # rows that are walked along together
 ROOM = 2**26  # numbers of all curves together; beyond that each is made when it is asked for
 
 
@@ -282,7 +282,7 @@ def _curve(pieces: ReluNetwork, state: Rows, k: int, jobs: Jobs) -> LineCurve:
     np.add.at(total, shares.kind, np.concatenate(values))
     np.add.at(slope, shares.kind, np.concatenate(slopes))
     curve = _sum_up(
-        Knots(*(np.concatenate(parts) for parts in zip(*knots, strict=True))), shares,
+        Knots(*(_joined(parts) for parts in zip(*knots, strict=True))), shares,
         total, slope, (shares.edges - line.origin) - middle,
     )  # fmt: skip
     curve.slopes[0], curve.slopes[-1] = -network.rays[1], network.rays[0]
@@ -290,6 +290,10 @@ def _curve(pieces: ReluNetwork, state: Rows, k: int, jobs: Jobs) -> LineCurve:
         curve, name=pieces.names[k], origin=line.origin, middle=middle,
         points=_points(pieces, state, k), special=_special(pieces, state, k),
     )  # fmt: skip
+
+
+def _joined(parts: tuple[np.ndarray, ...]) -> np.ndarray:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def _middle(line: Line, numbers: np.ndarray) -> float:
@@ -347,7 +351,7 @@ class Straight:
         start = Start(
             np.concatenate(numbers, axis=1),
             np.concatenate(slopes, axis=1),
-            np.take_along_axis(places, order, axis=1),
+            places,
             order,
             self.hidden_rays,
             s,
@@ -360,7 +364,7 @@ def _sum_up(
     knots: Knots, shares: Shares, value: np.ndarray, slope: np.ndarray, edges: np.ndarray
 ) -> LineCurve:
     """Sum the knots of all rows up, to the right and to the left of the middle."""
-    order = np.argsort(knots.place)
+    order = _order(knots.place)
     split = int(np.searchsorted(knots.place, 0.0, side="right", sorter=order))
     b0 = int(np.searchsorted(edges, 0.0, side="left"))  # the middle's bin
     size, k = 1 + len(order) + 2 * len(edges), value.shape[1]
@@ -397,6 +401,18 @@ def _sum_up(
         None, 0.0, 0.0, found.knots, found.values, found.slopes, left, shares.bins
     )  # fmt: skip
     return replace(curve, first=first, last=last) if len(edges) else curve
+
+
+def _order(numbers: np.ndarray) -> np.ndarray:
+    """Return the order of finite numbers, as np.argsort does, but in half the time.
+
+    Numbers are sorted whose last bits are their places in the list; few are not in order then.
+    """
+    bits = max(len(numbers) - 1, 1).bit_length()
+    keys = numbers.view(np.int64) >> bits << bits | np.arange(len(numbers))
+    keys.view(np.float64).sort()
+    keys &= (1 << bits) - 1
+    return keys if straighten(numbers, keys) else np.argsort(numbers)
 
 
 def _points(pieces: ReluNetwork, state: Rows, k: int) -> np.ndarray | None:

@@ -135,3 +135,19 @@ def sweep_one_kind(place, rise, order, side, value, slope, segments, center):
             segments.values[knot, o] = v + lost_v
             segments.slopes[knot + 1 if side > 0 else knot, o] = side * (r + lost_r)
     segments.knots[center] = 0.0
+
+
+@njit(cache=True, nogil=True)
+def straighten(numbers, order):
+    """Sort places in a list by its numbers, if they are almost in order; else return False."""
+    patience = 8 * len(order)
+    for i in range(1, len(order)):
+        place, j = order[i], i
+        while j > 0 and numbers[order[j - 1]] > numbers[place]:
+            order[j] = order[j - 1]
+            j -= 1
+            patience -= 1
+        order[j] = place
+        if patience < 0:
+            return False
+    return True
