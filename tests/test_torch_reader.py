@@ -133,6 +133,11 @@ def modules():
                              - F.prelu(s.a(x), s.p).clamp(max=0.2)),
             a=a, o=o, p=torch.tensor([0.3]),
         ),
+        "bounds the wrong way round, or infinite": Written(
+            lambda s, x: s.a(x).clamp(s.b, s.b - 0.1) - x.clamp(0.2, -0.3) + x.clamp(-np.inf, 0.5)
+            - F.hardtanh(x, -0.2, np.inf),
+            a=a, b=r(4),
+        ),
         "abs": Written(
             lambda s, x: s.a(x).abs().sum(1, keepdim=True) + x.abs().mean(dim=1, keepdim=True), a=a
         ),
@@ -203,6 +208,13 @@ def view_written_into(self, x):
     return y
 
 
+def parts_written_into(self, x):
+    y = self.a(x)
+    parts = y.chunk(2, 1)
+    y.relu_()
+    return parts[0] + parts[1]
+
+
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize(
     ("forward", "words"),
@@ -220,7 +232,13 @@ def view_written_into(self, x):
         (lambda s, x: s.a(x).max(1).values, "the call of max"),
         (lambda s, x: torch.bmm(x[:, None], x[:, :, None]).flatten(1), "the call of bmm"),
         (lambda s, x: s.a(x) + x[:, 0], "shapes"),
+        (lambda s, x: s.a(x).flip(0).flip(0), "several rows"),
+        (lambda s, x: s.a(x.to(torch.long).to(torch.float64)), "numbers of the type torch.int64"),
+        (lambda s, x: s.a(x).sum(1, dtype=torch.int64), "numbers of the type torch.int64"),
+        (lambda s, x: F.linear(x, s.a(x))[:, :1], "the call of linear"),
+        (lambda s, x: F.relu(s.a(x) / s.w.new_zeros(())).clamp(max=0.0), "not finite"),
         (view_written_into, "used later"),
+        (parts_written_into, "used later"),
         (lambda s, x: F.dropout(s.a(x), 0.0), "random even in eval mode"),
         (lambda s, x: s.a(x) if x.sum() > 0 else x, "cannot trace Written"),
     ],

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from skattr.modules import as_numbers, is_module
+from skattr.modules import as_numbers, is_module, place
 from skattr.pieces.base import Unreadable
 from skattr.pieces.readers.units import Affine, Units
 from skattr.pieces.relu import Net
@@ -38,8 +38,7 @@ def read(estimator: Any, scale: str, width: int) -> list[Net]:
         graph = torch.fx.Tracer().trace(module)
     except Exception as error:  # whatever the module's own code raises
         raise Unreadable(f"torch.fx cannot trace {type(estimator).__name__}: {error}") from error
-    first = next(estimator.parameters(), torch.empty(0))
-    rounding = max(1e-8, 100 * torch.finfo(first.dtype).eps)
+    rounding = max(1e-8, 100 * torch.finfo(place(estimator)[1]).eps)
     units = Units(width)
     with torch.no_grad():
         layers, weight, bias = units.layers(_follow(module, graph, units))
@@ -110,7 +109,7 @@ def _step(module: Any, node: Any, found: dict, units: Units) -> Any:
         result = rule(units, *args, **options)
         if _is_in_place(node, args, options):
             _write(node, args[node.op == "call_module"], result, found)
-    except (TypeError, ValueError, RuntimeError, IndexError) as error:
+    except Exception as error:  # whatever torch raises on what stands for a tensor
         raise Unreadable(f"{name} of {type(module).__name__} is not understood: {error}") from error
     return result
 
@@ -176,29 +175,33 @@ def _mapped(tree: Any, change: Callable) -> Any:
 
 
 def _by_row(function: Callable, args: tuple, options: dict) -> Any:
-    """Return what a linear function makes of each row, if it looks at one at a time."""
+    """Return what a linear function makes of each row, if it looks at one at a time.
+
+    Then a row of zeros behind the others stays one, and changes none of them.
+    """
     tensors = [x for x in _leaves([args, options]) if isinstance(x, Affine)]
     rows = max(len(x.table) for x in tensors)
     memory = tensors[0].memory if len(tensors) == 1 else object()
 
-    def at(flipped: bool) -> Any:
+    def padded_to(n: int) -> Any:
         def given(x: Any) -> Any:
             if isinstance(x, Affine):
-                return x.padded(rows).flip(0) if flipped else x.padded(rows)
-            return rows if isinstance(x, Rows) else x
+                return x.padded(n)
+            return n if isinstance(x, Rows) else x
 
         return function(*_mapped(args, given), **_mapped(options, given))
 
-    def tensor(result: Any, again: Any) -> Affine:
-        same = len(result) == rows and result.allclose(again.flip(0), rtol=1e-9, atol=0.0)
-        if not same:
+    def tensor(result: Any, longer: Any) -> Affine:
+        same = len(result) == rows and len(longer) == rows + 1 and not longer[rows].any()
+        size = float(result.abs().max()) if same and result.numel() else 0.0
+        if not same or not result.allclose(longer[:rows], rtol=0.0, atol=1e-12 * size):
             raise ValueError("it looks at several rows at a time")
         return Affine(result.contiguous(), memory)
 
-    result, again = at(False), at(True)
+    result, longer = padded_to(rows), padded_to(rows + 1)
     if isinstance(result, list | tuple):
-        return tuple(tensor(*both) for both in zip(result, again, strict=True))
-    return tensor(result, again)
+        return tuple(tensor(*both) for both in zip(result, longer, strict=True))
+    return tensor(result, longer)
 
 
 def _is_in_place(node: Any, args: tuple, options: dict) -> bool:
@@ -212,12 +215,12 @@ def _is_in_place(node: Any, args: tuple, options: dict) -> bool:
 
 def _write(node: Any, changed: Any, result: Any, found: dict) -> None:
     """Let whoever else holds a tensor see its new numbers."""
-    place = {other: i for i, other in enumerate(node.graph.nodes)}
+    order = {other: i for i, other in enumerate(node.graph.nodes)}
     for other, held in found.items():
         if held is changed:
             found[other] = result
-        elif isinstance(held, Affine) and held.memory is changed.memory:
-            if any(place[user] > place[node] for user in other.users):
+        elif any(isinstance(x, Affine) and x.memory is changed.memory for x in _leaves(held)):
+            if any(order[user] > order[node] for user in other.users):
                 raise ValueError("it writes into a part of a tensor that is used later")
 
 
@@ -235,6 +238,8 @@ def _constant(tensor: Any) -> Any:
 
 
 def _linear(units: Units, x: Affine, weight: Any, bias: Any = None) -> Affine:
+    if not x.shape:
+        raise ValueError("it takes the rows for columns")
     found = Affine(x.table @ _constant(weight).T)
     return found if bias is None else found.plus(_constant(bias))
 
@@ -260,11 +265,16 @@ def _prelu(units: Units, x: Affine, weight: Any) -> Affine:
 
 
 def _clip(units: Units, x: Affine, low: Any = None, high: Any = None) -> Affine:
-    """Return low + relu(x - low) - relu(x - high)."""
-    if low is None:
+    """Return low + relu(x - low) - relu(x - high), where low <= high."""
+    import torch
+
+    if low is None or (isinstance(low, float) and low == -np.inf):
         return x if high is None else _least(units, x, high)
-    above = units.add(x.plus(-low)).plus(low)
-    return above if high is None else above.plus(units.add(x.plus(-high)).times(-1.0))
+    if high is None or (isinstance(high, float) and high == np.inf):
+        return units.add(x.plus(-low)).plus(low)
+    low, high = (torch.as_tensor(bound, dtype=torch.float64) for bound in (low, high))
+    low = torch.minimum(low, high)  # so does torch if they are the wrong way round
+    return units.add(x.plus(-low)).plus(low).plus(units.add(x.plus(-high)).times(-1.0))
 
 
 def _largest(units: Units, x: Any, y: Any) -> Affine:
@@ -319,6 +329,12 @@ def _attribute(units: Units, x: Affine, name: str) -> Any:
 
 
 def _same(units: Units, x: Affine, *args: Any, **options: Any) -> Affine:
+    import torch
+
+    for asked in _leaves([args, options]):
+        kind = getattr(asked, "dtype", asked)
+        if isinstance(kind, torch.dtype) and not kind.is_floating_point:
+            raise ValueError(f"it makes numbers of the type {kind}")
     return x
 
 

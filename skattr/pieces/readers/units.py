@@ -25,6 +25,13 @@ class Affine:
     table: Any  # (1 + inputs + units, …) a tensor of float64: the constants, then the slopes
     memory: object = field(default_factory=object)  # one for tensors that may share their numbers
 
+    def __post_init__(self) -> None:
+        """Refuse what is not affine: rounded numbers, and infinite ones."""
+        if str(self.table.dtype) != "torch.float64":
+            raise ValueError(f"it makes numbers of the type {self.table.dtype}")
+        if not self.table.isfinite().all():
+            raise ValueError("it makes numbers that are not finite")
+
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape of one row."""
