@@ -201,7 +201,8 @@ class Cells:
         means, sums = np.zeros(len(slope)), np.zeros(2)
         last = len(network.layers) - 1
         while True:
-            found = simplices.add_cells(self.layers, stack, last, most, means, sums)
+            work = simplices.new_work(stack)
+            found = simplices.add_cells(self.layers, stack, last, most, work, means, sums)
             if found == polytopes.END:
                 return network.weight @ means + network.bias, int(sums[1]), float(sums[0])
             if found == simplices.OVER:

@@ -14,7 +14,6 @@ J(k, n - k) / n,
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from skattr.kernels.polytopes import (
     BACK,
@@ -49,7 +48,6 @@ class Work(NamedTuple):
     room: np.ndarray  # (D + 2, D + 1) the edges of a simplex; a unit at its vertices
 
 
-@njit(cache=True, nogil=True)
 def new_work(stack):
     """Return room for the cells of a stack."""
     room, dim = stack.point.shape
@@ -63,27 +61,13 @@ def new_work(stack):
     )  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
-def moments(stack):
-    """Return the integrals of the coordinates and of 1 over the cell behind the top."""
-    work = new_work(stack)
-    cell = stack.cells[stack.top[0]]
-    add_simplices(stack.point, stack.graph, cell[START], cell[SIZE], work, 0)
-    return work.moment
-
-
-@njit(cache=True, nogil=True)
-def add_cells(network, stack, last, most, means, sums):
+@kernel
+def add_cells(network, stack, last, most, work, means, sums):
     """Add the means of the last layer's activations on all cells to means[unit].
 
     `last` is the number of the last layer, by which cells are not cut. sums are the volume of the
     cells, the whole cube having 1, and their number. Returns END, FULL or OVER.
     """
-    return _add_cells(network, stack, last, most, new_work(stack), means, sums)
-
-
-@kernel
-def _add_cells(network, stack, last, most, work, means, sums):
     while True:
         found = next_cell(network, stack, last)
         if found != CELL:
@@ -144,31 +128,30 @@ def add_units(maps, slope, layer, width, sign, positive, moment, means):
 
 @inlined
 def add_simplices(point, graph, start, n, work, n_bent):
-    """Fill positive for the bent units, and moment."""
+    """Fill `positive` for the bent units, and `moment`, of one cell."""
     for i in range(work.moment.shape[0]):
         work.moment[i] = 0.0
     for b in range(n_bent):
         work.positive[b] = 0.0
     dim = point.shape[1]
-    count = 0
+    level, count = np.int64(0), np.int64(0)  # for a literal 0 numba compiles all below once more
     if dim == 1:
         work.simplices[0, 0], work.simplices[0, 1] = 0, 1
-        count = 1
+        count += 1
     elif dim == 2:
-        count = _fan(graph, start, 0, 0, 1, work.simplices, 0)
+        count = _fan(graph, start, np.int32(0), level, level + 1, work.simplices, count)
     else:
         for v in range(n):
             work.faces[0, v] = v
         work.levels[0, COUNT] = n
-        _begin(graph, start, work.faces, work.levels, work.facets, 0)
-        level = 0
+        _begin(graph, start, work.faces, work.levels, work.facets, level)
         while level >= 0:
             if level < dim - 3:
                 level = _next_face(graph, start, work.faces, work.levels, work.facets, level)
                 continue
             if count + 3 * work.levels[level, COUNT] > work.share.shape[0]:
                 _add(point, start, work, count, n_bent)
-                count = 0
+                count = np.int64(0)
             count = _solid(
                 graph, start, work.faces, work.levels, work.facets, work.simplices, count
             )
@@ -239,7 +222,7 @@ def _solid(graph, start, faces, levels, facets, simplices, count):
                 continue
             facets[level, g] = levels[level, TIME]
             levels[level, HELD] = g
-            one, two = 0, 0  # the slots that stay on the polygon
+            one, two = np.int64(0), np.int64(0)  # the slots that stay on the polygon
             for slot in range(dim):
                 held = False
                 for h in range(level + 1):

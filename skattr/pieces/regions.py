@@ -87,7 +87,9 @@ def _cells(
             stack = polytopes.grown(stack)
             continue
         start, n = stack.cells[stack.top[0], :2]
-        corners, moment = stack.point[start : start + n], simplices.moments(stack)
+        corners, work = stack.point[start : start + n], simplices.new_work(stack)
+        simplices.add_simplices(stack.point, stack.graph, start, n, work, 0)
+        moment = work.moment
         if moment[dim] > 0:
             mean = center.copy()
             mean[wide] += half[wide] * (moment[:dim] / moment[dim])
