@@ -506,6 +506,10 @@ def test_steps_that_are_not_affine(step, hidden):
         MeasureExplainer(model, Uniform(), engine=name).fit(X)
     with pytest.raises(ValueError, match="no exact engine"):
         MeasureExplainer(model, Uniform(), engine="exact").fit(X)
+    explainer = MeasureExplainer(model, Uniform(), random_state=0).partial_fit(X[:1])
+    assert explainer.engine_ == (name,)  # a single row has no sides
+    with pytest.raises(ValueError, match="partial_fit: column 'x0' is not known to enter"):
+        explainer.partial_fit(X[1:2])
 
 
 def test_empirical_products_are_sampled():

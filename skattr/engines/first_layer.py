@@ -52,6 +52,13 @@ class FirstLayer:
         """Tell whether a column is known to enter by an affine function, or does not enter."""
         return k in self.network.lines or not len(self.places(k))
 
+    def not_affine(self, k: int) -> str:
+        """Say that a column is not."""
+        return (
+            f"column {self.network.names[k]!r} is not known to enter the network by an affine "
+            "function, so that nothing about its range is known exactly"
+        )
+
     def slope(self, k: int) -> np.ndarray:
         """Return what an affine column adds for each unit of it, (m,)."""
         line = self.network.lines.get(k)
@@ -95,6 +102,10 @@ class FirstLayer:
                 choices.append(self.at(k, frames.as_column(law.levels)))
                 continue
             low, high = law.ends()
+            if low < high and not self.is_affine(k):  # one number in each batch, but not the same
+                raise ValueError(
+                    f"partial_fit: {self.not_affine(k)}; use fit with the whole background"
+                )
             constant = constant + self.at(k, np.array([low / 2 + high / 2]))[0]
             if low < high and (slope := self.slope(k)).any():
                 slopes.append(slope * (high / 2 - low / 2))
@@ -147,10 +158,7 @@ def refuses_laws(network: ReluNetwork, term: Any) -> str | None:
             not isinstance(laws[k], Levels) and laws[k].low < laws[k].high for laws in products
         )
         if wide and not first.is_affine(k):
-            return (
-                f"column {network.names[k]!r} is not known to enter the network by an affine "
-                "function, so that nothing about its range is known exactly"
-            )
+            return first.not_affine(k)
     return None
 
 
