@@ -127,6 +127,9 @@ def modules():
         "matmul": Written(
             lambda s, x: torch.relu(x @ s.W + s.b) @ s.V.T, W=r(4, 5), b=r(5), V=r(2, 5)
         ),
+        "matmul, then in place": Written(
+            lambda s, x: (x @ s.W).relu_() @ s.W + x.sum(1, keepdim=True).relu_() - x, W=r(4, 4)
+        ),
         "gates": Written(lambda s, x: s.o(F.relu(s.a(x * torch.sigmoid(s.g)))), a=a, o=o, g=r(4)),
         "clamp": Written(
             lambda s, x: s.o(torch.clamp(s.a(x), -0.5, 0.5) + s.a(x).clamp(min=0)

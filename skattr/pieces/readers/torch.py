@@ -144,10 +144,11 @@ def _call_rule(node: Any, args: tuple, options: dict) -> Any:
         return lambda units, *args, **options: function(*args, **options)
     if _name(node) in CALLS and not counts:
         return CALLS[_name(node)]
-    alone = _name(node) in LINEAR and len(tensors) == 1 and first is tensors[0]
+    views = _name(node) in VIEWS
+    alone = (views or _name(node) in COPIES) and len(tensors) == 1 and first is tensors[0]
     joins = _name(node) in JOINS and all(isinstance(x, Affine) for x in _leaves(first))
     if alone or joins:
-        return lambda units, *args, **options: _by_row(function, args, options)
+        return lambda units, *args, **options: _by_row(function, args, options, views)
     return None
 
 
@@ -174,14 +175,14 @@ def _mapped(tree: Any, change: Callable) -> Any:
     return change(tree)
 
 
-def _by_row(function: Callable, args: tuple, options: dict) -> Any:
+def _by_row(function: Callable, args: tuple, options: dict, views: bool = True) -> Any:
     """Return what a linear function makes of each row, if it looks at one at a time.
 
     Then a row of zeros behind the others stays one, and changes none of them.
     """
     tensors = [x for x in _leaves([args, options]) if isinstance(x, Affine)]
     rows = max(len(x.table) for x in tensors)
-    memory = tensors[0].memory if len(tensors) == 1 else object()
+    memory = tensors[0].memory if views else object()
 
     def padded_to(n: int) -> Any:
         def given(x: Any) -> Any:
@@ -392,11 +393,12 @@ CALLS: dict[str, Any] = {
     "clone": lambda units, x: Affine(x.table),
     **dict.fromkeys(["contiguous", "detach", "double", "float", "to", "type_as"], _same),
 }
-# and those that torch can do to the table as to any tensor: of one tensor, or of several
-LINEAR = {
-    "chunk", "cumsum", "expand", "flatten", "flip", "getitem", "index_select", "matmul", "mean",
-    "mm", "movedim", "narrow", "permute", "repeat", "reshape", "roll", "select", "split",
-    "squeeze", "sum", "swapaxes", "tensor_split", "transpose", "unbind", "unflatten", "unsqueeze",
-    "view",
+# and those that torch can do to the table as to any tensor: of one tensor, whose numbers the result
+# may share or does not, or of several
+VIEWS = {
+    "chunk", "expand", "flatten", "getitem", "movedim", "narrow", "permute", "reshape", "select",
+    "split", "squeeze", "swapaxes", "tensor_split", "transpose", "unbind", "unflatten",
+    "unsqueeze", "view",
 }  # fmt: skip
+COPIES = {"cumsum", "flip", "index_select", "matmul", "mean", "mm", "repeat", "roll", "sum"}
 JOINS = {"cat", "concat", "concatenate", "hstack", "column_stack", "stack"}
