@@ -8,14 +8,12 @@ never inferred from a computed number: `turn` is 1 there, else -1, and turn · y
 A call with many arrays costs as much as an event: all that happens at events is one function.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
-# These kernels allocate nothing, so that numba need not count references to arrays (`_nrt`).
-OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "_nrt": False}
-kernel = njit(**OPTIONS)
+from skattr.kernels.compiled import in_any_order, inlined, kernel
 
 BLOCK = 4  # events that are taken together
 LEAST = 5e-324  # the smallest number that is right of 0
@@ -135,8 +133,7 @@ def _afresh(rows, p, unit, amount, e, incoming, fresh, entering, row):
             rows[row, i] += entering[h] * rows[h, i]
 
 
-# sums in any order, which is faster; NaN stays NaN
-@njit(**OPTIONS, fastmath={"reassoc", "contract"})
+@in_any_order
 def walk_layer(rows, slope, z, up, last, events, n, room, out, following, line, knots, total):
     """Follow the units of a layer past n events; fill in those of the next layer.
 
@@ -295,7 +292,7 @@ def walk_layer(rows, slope, z, up, last, events, n, room, out, following, line, 
     return total
 
 
-@njit(**OPTIONS, forceinline=True)
+@inlined
 def _put(u, line, knots, total):
     """Put a knot with a given rise where it is, if there is one; return how many there are now."""
     some = False

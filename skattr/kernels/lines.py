@@ -12,11 +12,11 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from skattr.kernels.compiled import kernel
 from skattr.kernels.line_units import (
     BLOCK,
     Knots,
     Line,
-    kernel,
     more_rows,
     plan,
     put_flips,
@@ -88,19 +88,20 @@ def walk_lines(units, start, weight, first):
                 returned[layer] = more_rows(returned[layer], 0, n + BLOCK)
                 if n * (m + 1) + BLOCK > len(there.time):
                     there = room_for_events(2 * n * (m + 1))
-                if layer + 1 < L:
-                    before, n = n, walk_layer(
-                        rows[layer], units.slopes[own], z[own], up[own], units.last[:0], here, n,
-                        rooms[layer], returned[layer], there, line, knots, 0,
-                    )  # fmt: skip
+                ends = layer + 1 == L
+                if ends:
+                    knots = _more_knots(knots, total, total + n * (m + 1))
+                found = walk_layer(
+                    rows[layer], units.slopes[own], z[own], up[own],
+                    units.last[: k if ends else 0], here, n, rooms[layer], returned[layer], there,
+                    line, knots, total if ends else 0,
+                )  # fmt: skip
+                if ends:
+                    total = found
+                else:
+                    before, n = n, found
                     here, there = there, here
                     u += m
-                else:
-                    knots = _more_knots(knots, total, total + n * (m + 1))
-                    total = walk_layer(
-                        rows[layer], units.slopes[own], z[own], up[own], units.last, here, n,
-                        rooms[layer], returned[layer], there, line, knots, total,
-                    )  # fmt: skip
             if L == 1:
                 knots = _more_knots(knots, total, total + n)
                 total = put_flips(here, n, units.last, line, knots, total)

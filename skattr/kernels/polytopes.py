@@ -12,22 +12,16 @@ map are 0 exactly, and 0 counts as positive; a cell that touches a plane is not 
 """
 
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from skattr.kernels.compiled import inlined
 
 END, CELL, FULL = 0, 1, 2  # what `next_cell` found: nothing more, a cell, too little room
 START, SIZE, LAYER, CURSOR = 0, 1, 2, 3  # of a cell on the stack
 FACET, TWIN, BACK, NEW = 0, 1, 2, 3  # of a slot in a graph
 ROUNDING = 8 * np.finfo(np.float64).eps
-
-# As kernels allocate nothing, numba need not count references to arrays; and as cells are small,
-# calls count: those that only kernels call become part of them. Numba does not document `_nrt`:
-# should a version refuse it, all works without, in the plane a fourth slower.
-OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "_nrt": False}
-kernel = njit(**OPTIONS)
-inlined = njit(**OPTIONS, forceinline=True)
 
 
 class Network(NamedTuple):

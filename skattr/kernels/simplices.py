@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skattr.kernels.compiled import inlined, kernel
 from skattr.kernels.polytopes import (
     BACK,
     CELL,
@@ -23,8 +24,6 @@ from skattr.kernels.polytopes import (
     SIZE,
     START,
     TWIN,
-    inlined,
-    kernel,
     next_cell,
 )
 

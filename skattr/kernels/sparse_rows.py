@@ -1,8 +1,6 @@
 """Products of matrices, one of which has many zeros, as what ReLUs return."""
 
-from numba import njit
-
-from skattr.kernels.line_units import OPTIONS, kernel
+from skattr.kernels.compiled import in_any_order, kernel
 
 
 @kernel
@@ -30,8 +28,7 @@ def multiply(A, n, B, out, rows):
                 out[i + 1, c] += A[i + 1, h] * B[h, c]
 
 
-# in any order, which is faster; NaN stays NaN
-@njit(**OPTIONS, fastmath={"reassoc", "contract"})
+@in_any_order
 def _add_four(A, B, rows, first, out, i):
     """Add multiples of four rows of B to two rows of out."""
     r0, r1, r2, r3 = rows[first], rows[first + 1], rows[first + 2], rows[first + 3]
