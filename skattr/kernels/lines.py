@@ -77,7 +77,7 @@ def walk_lines(units, start, weight, first):
                 own = slice(u, u + m)
                 rows[layer] = more_rows(rows[layer], p, p + before + n + 1)
                 if layer == 1:
-                    rows[1][p] = side * s[own]
+                    _fill(rows[1], p, side, s[own])
                 else:
                     fresh = rows[layer][p : p + before + 1]
                     multiply(returned[layer - 1], before, rows[layer][:p], fresh, work)
@@ -130,10 +130,18 @@ def _more_knots(knots, n, size):
     if size <= len(knots.place):
         return knots
     size = 2 * size
-    place, line = np.empty(size), np.empty(size, np.int32)
-    rise = np.empty((size, knots.rise.shape[1]))
-    place[:n], rise[:n], line[:n] = knots.place[:n], knots.rise[:n], knots.line[:n]
-    return Knots(place, rise, line)
+    more = Knots(np.empty(size), np.empty((size, knots.rise.shape[1])), np.empty(size, np.int32))
+    for i in range(n):
+        more.place[i], more.line[i] = knots.place[i], knots.line[i]
+        for o in range(knots.rise.shape[1]):
+            more.rise[i, o] = knots.rise[i, o]
+    return more
+
+
+@kernel
+def _fill(rows, p, side, slopes):
+    for i in range(len(slopes)):
+        rows[p, i] = side * slopes[i]
 
 
 @kernel
