@@ -507,8 +507,10 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         return [position(name, names, "features", "attribution") for name in wanted]
 
     def _jobs(self) -> Jobs:
-        jobs = Jobs(self.n_jobs, self.verbose, self.tol, None, self.max_evals, self._seed)
-        return jobs._replace(engine=self.engine)
+        return Jobs(
+            self.n_jobs, self.verbose, self.tol, max_evals=self.max_evals, seed=self._seed,
+            engine=self.engine,
+        )  # fmt: skip
 
     def _blocks(self, X: Any) -> list[slice]:
         step = max(256, BLOCK // len(self._names))

@@ -12,6 +12,15 @@ from skattr import cli
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
 
+def draw(name, folder, monkeypatch):
+    """Run an example that is told where to put its picture; it is a PNG."""
+    pytest.importorskip("matplotlib", reason="the picture needs matplotlib")
+    path = folder / "picture.png"
+    monkeypatch.setattr(sys, "argv", [name, str(path)])
+    runpy.run_path(str(EXAMPLES / name), run_name="__main__")
+    assert path.read_bytes().startswith(b"\x89PNG")
+
+
 def test_quickstart(capsys):
     runpy.run_path(str(EXAMPLES / "quickstart.py"), run_name="__main__")
     printed = capsys.readouterr().out
@@ -25,31 +34,19 @@ def test_pipeline_dataframe(capsys):
 
 
 def test_picture(tmp_path, monkeypatch):
-    pytest.importorskip("matplotlib", reason="the picture needs matplotlib")
-    path = tmp_path / "curves.png"
-    monkeypatch.setattr(sys, "argv", ["picture.py", str(path)])
-    runpy.run_path(str(EXAMPLES / "picture.py"), run_name="__main__")
-    assert path.read_bytes().startswith(b"\x89PNG")
+    draw("picture.py", tmp_path, monkeypatch)
 
 
 def test_relu_regions(tmp_path, monkeypatch, capsys):
-    pytest.importorskip("matplotlib", reason="the picture needs matplotlib")
-    path = tmp_path / "regions.png"
-    monkeypatch.setattr(sys, "argv", ["relu_regions.py", str(path)])
-    runpy.run_path(str(EXAMPLES / "relu_regions.py"), run_name="__main__")
+    draw("relu_regions.py", tmp_path, monkeypatch)
     printed = capsys.readouterr().out
     assert "polytopes, exact" in printed and "4.000000000000, of 4" in printed
-    assert path.read_bytes().startswith(b"\x89PNG")
 
 
 def test_paper_warmup(tmp_path, monkeypatch, capsys):
-    pytest.importorskip("matplotlib", reason="the picture needs matplotlib")
-    path = tmp_path / "warmup.png"
-    monkeypatch.setattr(sys, "argv", ["paper_warmup.py", str(path)])
-    runpy.run_path(str(EXAMPLES / "paper_warmup.py"), run_name="__main__")
+    draw("paper_warmup.py", tmp_path, monkeypatch)
     printed = capsys.readouterr().out
     assert "increments, exact" in printed and "riemann, error" in printed
-    assert path.read_bytes().startswith(b"\x89PNG")
 
 
 def test_custom_measure(capsys):

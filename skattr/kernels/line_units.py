@@ -199,7 +199,7 @@ def _advance(rows, events, e, m, state, here, there, out):
 
 @inlined_in_any_order
 def _advance_last(rows, events, e, m, state, here, there, share, out):
-    """Do the same for the last layer."""
+    """Do the same for the last layer; one loop with a choice in it would not become vectors."""
     _, _, _, row, steps = events
     r0, r1, r2, r3 = row[e], row[e + 1], row[e + 2], row[e + 3]
     a0, a1, a2, a3 = steps[0, e], steps[0, e + 1], steps[0, e + 2], steps[0, e + 3]
