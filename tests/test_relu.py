@@ -27,8 +27,6 @@ from sklearn.preprocessing import (
 
 import skattr.engines.lines
 from skattr import MeasureExplainer
-from skattr.engines.lines import _order
-from skattr.kernels.sparse_rows import multiply
 from skattr.measures import Conditional, Expectation, PartialDependence
 from skattr.pieces import BlackBox, ReluNetwork, Sum
 
@@ -738,27 +736,3 @@ def test_modules_pickle_and_clone(torch):
     values = explainer.explain(NUMBERS).values
     assert (pickle.loads(pickle.dumps(explainer)).explain(NUMBERS).values == values).all()
     assert (clone(explainer).fit(NUMBERS).explain(NUMBERS).values == values).all()
-
-
-@pytest.mark.parametrize("spread", [1.0, 1e-9, 0.0])
-def test_orders_are_those_of_argsort(spread):
-    rng = np.random.default_rng(0)
-    numbers = 1 + spread * rng.standard_cauchy(3000)
-    numbers[::7] = numbers[3]
-    numbers[[5, 6, 8]] = -0.0, 5e-324, -1e300
-    order = _order(numbers)
-    np.testing.assert_array_equal(np.sort(order), np.arange(3000))
-    np.testing.assert_array_equal(numbers[order], np.sort(numbers))
-    assert _order(np.array([2.0])).tolist() == [0]
-    assert len(_order(np.empty(0))) == 0
-
-
-@pytest.mark.parametrize("n", [1, 2, 7])
-@pytest.mark.parametrize("p", [1, 3, 4, 10])
-def test_products_without_zeros(n, p):
-    rng = np.random.default_rng(n + p)
-    A, B = rng.normal(size=(n + 1, p)), rng.normal(size=(p, 5))
-    A[rng.random(A.shape) < 0.5] = 0
-    out = np.full((n + 1, 5), np.nan)
-    multiply(A, n, B, out, np.empty(p + 1, np.int64))
-    np.testing.assert_allclose(out[:n], A[:n] @ B, rtol=1e-13, atol=1e-13)

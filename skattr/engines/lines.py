@@ -21,84 +21,17 @@ from threadpoolctl import threadpool_limits
 
 from skattr import frames
 from skattr.engines.base import Engine, Jobs, Own
-from skattr.kernels.line_sums import Segments, straighten, sweep, sweep_one_kind
-from skattr.kernels.lines import Knots, Start, Units, walk_lines
+from skattr.engines.line_curves import LineCurve, Shares, sum_up
+from skattr.engines.line_walks import Walker
+from skattr.kernels.line_rooms import Knots
 from skattr.measures.base import Measure
-from skattr.measures.bins import Bins, as_numbers
 from skattr.measures.row_weights import RowWeights
 from skattr.parallel import in_order
 from skattr.pieces import Pieces, ReluNetwork
-from skattr.pieces.relu import Layer, Line
+from skattr.pieces.relu import Line
 
 LINES = 512  # rows that are walked along together
 ROOM = 2**26  # numbers of all curves together; beyond that each is made when it is asked for
-
-
-@dataclass(eq=False)
-class LineCurve:
-    """A piecewise linear function of a raw number, u = (x - origin) - middle.
-
-    Segment i ends at knot i and, up to the middle's knot, begins there; later ones begin at knot
-    i - 1. Where it jumps a knot stands twice. Bin b has the segments first[b] to last[b].
-    """
-
-    name: Any
-    origin: float
-    middle: float
-    knots: np.ndarray  # (M,) u
-    values: np.ndarray  # (M, k)
-    slopes: np.ndarray  # (M + 1, k)
-    center: int  # the knot of the middle
-    bins: Bins | None = None
-    first: np.ndarray | None = None
-    last: np.ndarray | None = None
-    points: np.ndarray | None = None  # (n, k) values of single numbers that have a bin each
-    special: np.ndarray | None = None  # (3, k) at missing, -inf and inf, NaN if there is none
-    partial = False
-
-    def at(self, codes: Any, values: Any) -> np.ndarray:
-        """Return the curve at raw values, (n, k)."""
-        x = as_numbers(values, self.name)
-        u = (x - self.origin) - self.middle
-        found = np.searchsorted(self.knots, u, side="left")
-        if self.first is not None:
-            assert self.bins is not None and self.last is not None
-            bins = np.minimum(self.bins.of(values), self.bins.n - 1)  # missing is seen to below
-            found = np.clip(found, self.first[bins], self.last[bins])
-        start = np.where(found <= self.center, found, found - 1)
-        with np.errstate(invalid="ignore"):
-            result = self.values[start] + self.slopes[found] * (u - self.knots[start])[:, None]
-        if self.points is not None:
-            assert self.bins is not None
-            bins = self.bins.of(values)
-            single = bins < self.bins.n
-            result[single] = self.points[bins[single]]
-        self._put_special(x, result)
-        return result
-
-    def breaks(self) -> np.ndarray:
-        """Return raw numbers between which it is affine; beside them it may have jumps."""
-        places = [self.origin + (self.middle + self.knots)]
-        if self.bins is not None:
-            cuts = self.bins.cuts()
-            places += [cuts, np.nextafter(cuts, np.inf)]
-        return np.unique(np.concatenate(places))
-
-    def missing(self) -> np.ndarray | None:
-        """Return its value where the column is missing, (k,), if that may be."""
-        assert self.special is not None
-        return None if np.isnan(self.special[0]).any() else self.special[0]
-
-    def _put_special(self, x: np.ndarray, result: np.ndarray) -> None:
-        """Fill in what missing and infinite values get, or refuse them as the model does."""
-        for i, (what, where) in enumerate(
-            (("missing", np.isnan(x)), ("infinite", x == -np.inf), ("infinite", x == np.inf))
-        ):
-            if where.any():
-                assert self.special is not None
-                if np.isnan(self.special[i]).any():
-                    raise ValueError(f"column {self.name!r}: the model takes no {what} values")
-                result[where] = self.special[i]
 
 
 @dataclass(eq=False)
@@ -164,10 +97,11 @@ class Lines(Engine):
         size = len(single) * len(state.numbers) * units * (2 + 2 * pieces.n_outputs)
         curves: list[LineCurve | None] = [None] * len(state.own)
         if size <= ROOM:
+            walker = Walker(pieces, min(LINES, len(state.numbers)))
             with threadpool_limits(1):  # lines are walked in threads
                 for a, columns in enumerate(state.own):
                     if len(columns) == 1 and columns[0] in single:
-                        curves[a] = _curve(pieces, state, columns[0], jobs)
+                        curves[a] = _curve(walker, pieces, state, columns[0], jobs)
         return replace(state, curves=curves)
 
     def mean(self, pieces: ReluNetwork, state: Rows) -> np.ndarray:
@@ -184,11 +118,12 @@ class Lines(Engine):
     ) -> np.ndarray:
         """Return curves that were too large to keep, and sums over rows where there is none."""
         result = np.empty((len(X), len(chosen), pieces.n_outputs))
+        walker = Walker(pieces, min(LINES, len(state.numbers)))
         with threadpool_limits(1):
             for place, a in enumerate(chosen):
                 columns = own[a]
                 if len(columns) == 1 and _has_line(pieces, state, columns[0]):
-                    curve = _curve(pieces, state, columns[0], jobs)
+                    curve = _curve(walker, pieces, state, columns[0], jobs)
                     result[:, place] = curve.at(None, frames.column(X, columns[0]))
                 else:
                     result[:, place] = _sums(pieces, state, X, columns, jobs)
@@ -233,20 +168,6 @@ def _pinned(
 # curves -----------------------------------------------------------------------------------------
 
 
-@dataclass(eq=False)
-class Shares:
-    """How much the rows count for a column: share of row r at t = weight_r table[bin of t, kind_r].
-
-    `edges` are the raw numbers between the bins of t, `bins` those bins, if there is more than one.
-    """
-
-    weight: np.ndarray  # (n,)
-    kind: np.ndarray  # (n,)
-    table: np.ndarray  # (E + 1, kinds)
-    edges: np.ndarray  # (E,)
-    bins: Bins | None = None
-
-
 def _shares(state: Rows, k: int) -> Shares:
     if state.given is None:
         n = len(state.weights)
@@ -261,30 +182,34 @@ def _shares(state: Rows, k: int) -> Shares:
     return Shares(state.given.weight, state.given.rows[k], table, edges, column.bins)
 
 
-def _curve(pieces: ReluNetwork, state: Rows, k: int, jobs: Jobs) -> LineCurve:
+def _curve(walker: Walker, pieces: ReluNetwork, state: Rows, k: int, jobs: Jobs) -> LineCurve:
     """Return the curve of a column."""
     assert state.numbers is not None
     numbers, line, shares = state.numbers, pieces.lines[k], _shares(state, k)
     middle = _middle(line, numbers)
-    network = Straight(pieces, line)
+    network = walker.along(line)
     own = line.start + middle * line.direction
+    starts = range(0, len(numbers), LINES)
 
     def walk(begin: int) -> tuple[np.ndarray, np.ndarray, Knots]:
         some = slice(begin, begin + LINES)
         Z = numbers[some].copy()
         Z[:, line.places] = own
-        return network.walk(Z, shares.weight[some], begin)
+        room = walker.room()
+        value, slope, knots = network.walk(Z, shares.weight[some], room)
+        if len(starts) > 1:  # else nobody walks before these are summed up
+            knots = Knots(*(part.copy() for part in knots))
+        walker.free.append(room)
+        return value, slope, knots
 
-    found = list(in_order(walk, range(0, len(numbers), LINES), jobs.n_jobs))
-    values, slopes, knots = zip(*found, strict=True)
+    values, slopes, parts = zip(*in_order(walk, starts, jobs.n_jobs), strict=True)
     kinds = shares.table.shape[1], pieces.n_outputs
     total, slope = np.zeros(kinds), np.zeros(kinds)
     np.add.at(total, shares.kind, np.concatenate(values))
     np.add.at(slope, shares.kind, np.concatenate(slopes))
-    curve = _sum_up(
-        Knots(*(_joined(parts) for parts in zip(*knots, strict=True))), shares,
-        total, slope, (shares.edges - line.origin) - middle,
-    )  # fmt: skip
+    counts = np.concatenate([np.diff(part.ends, prepend=0) for part in parts])
+    knots = Knots(_joined([p.place for p in parts]), _joined([p.rise for p in parts]), counts)
+    curve = sum_up(knots, shares, total, slope, (shares.edges - line.origin) - middle)
     curve.slopes[0], curve.slopes[-1] = -network.rays[1], network.rays[0]
     return replace(
         curve, name=pieces.names[k], origin=line.origin, middle=middle,
@@ -292,7 +217,7 @@ def _curve(pieces: ReluNetwork, state: Rows, k: int, jobs: Jobs) -> LineCurve:
     )  # fmt: skip
 
 
-def _joined(parts: tuple[np.ndarray, ...]) -> np.ndarray:
+def _joined(parts: list[np.ndarray]) -> np.ndarray:
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
@@ -303,116 +228,6 @@ def _middle(line: Line, numbers: np.ndarray) -> float:
         return 0.0
     u = (numbers[:, line.places[c]] - line.start[c]) / line.direction[c]
     return float(np.partition(u, len(u) // 2)[len(u) // 2])
-
-
-class Straight:
-    """A network along one direction of its inputs."""
-
-    def __init__(self, pieces: ReluNetwork, line: Line) -> None:
-        layers, last, bias = pieces.layers, pieces.weight, pieces.bias
-        if not layers:  # a network without kinks
-            k = len(bias)
-            layers, last, bias = [Layer(last, bias, np.ones(k))], np.eye(k), np.zeros(k)
-        self.layers = layers
-        self.maps = [(layer.weight, layer.bias) for layer in layers[1:]] + [(last, bias)]
-        self.slope = layers[0].weight[:, line.places] @ line.direction  # of the first layer
-        self.units = Units(
-            np.array([len(layer.bias) for layer in layers]),
-            np.concatenate([layer.slope for layer in layers]),
-            np.concatenate([np.zeros(0), *(layer.weight.T.ravel() for layer in layers[1:])]),
-            np.ascontiguousarray(last),
-        )
-        rays = [np.stack([self.slope, -self.slope])]
-        for layer, (weight, _) in zip(layers, self.maps, strict=True):
-            rays.append(np.where(rays[-1] > 0, rays[-1], layer.slope * rays[-1]) @ weight.T)
-        self.hidden_rays = np.concatenate(rays[:-1], axis=1)
-        self.rays = rays[-1]  # (2, k) slopes of the output far to the right, and to the left
-
-    def walk(
-        self, Z: np.ndarray, weight: np.ndarray, first: int
-    ) -> tuple[np.ndarray, np.ndarray, Knots]:
-        """Return value and slope of the output at inputs, (n, k), and its knots from there on.
-
-        All is multiplied by the weights of the rows, the first of which has the number `first`.
-        """
-        z = Z @ self.layers[0].weight.T + self.layers[0].bias
-        s = np.broadcast_to(self.slope, z.shape)
-        places = np.full(z.shape, np.inf)
-        with np.errstate(over="ignore"):
-            switches = (self.slope != 0) & (self.layers[0].slope != 1)
-            np.divide(-z, self.slope, out=places, where=switches)
-        order = np.argsort(places, axis=1)
-        numbers, slopes = [], []
-        for layer, (map_weight, map_bias) in zip(self.layers, self.maps, strict=True):
-            numbers.append(z)
-            slopes.append(s)
-            side = np.where((z > 0) | ((z == 0) & (s > 0)), 1.0, layer.slope)
-            z, s = (side * z) @ map_weight.T + map_bias, (side * s) @ map_weight.T
-        start = Start(
-            np.concatenate(numbers, axis=1),
-            np.concatenate(slopes, axis=1),
-            places,
-            order,
-            self.hidden_rays,
-            s,
-        )
-        knots = walk_lines(self.units, start, weight, first)
-        return weight[:, None] * z, weight[:, None] * s, knots
-
-
-def _sum_up(
-    knots: Knots, shares: Shares, value: np.ndarray, slope: np.ndarray, edges: np.ndarray
-) -> LineCurve:
-    """Sum the knots of all rows up, to the right and to the left of the middle."""
-    order = _order(knots.place)
-    split = int(np.searchsorted(knots.place, 0.0, side="right", sorter=order))
-    b0 = int(np.searchsorted(edges, 0.0, side="left"))  # the middle's bin
-    size, k = 1 + len(order) + 2 * len(edges), value.shape[1]
-    segments = Segments(np.empty(size), np.empty((size, k)), np.empty((size + 1, k)))
-    center = split + 2 * b0
-    one = shares.bins is None
-    kind = None if one else shares.kind[knots.line]
-
-    def half(order: np.ndarray, side: int, edges: np.ndarray, table: np.ndarray) -> tuple:
-        ends, order = np.empty(len(edges), np.int64), np.ascontiguousarray(order)
-        if one:
-            start = value[0], side * slope[0]
-            sweep_one_kind(knots.place, knots.rise, order, side, *start, segments, center)
-            return len(order), ends
-        n = sweep(
-            knots.place, knots.rise, kind, order, side, np.ascontiguousarray(edges),
-            np.ascontiguousarray(table), value, side * slope, segments, center, ends,
-        )  # fmt: skip
-        return n, ends
-
-    right, up = half(order[split:], 1, edges[b0:], shares.table[b0:])
-    left, down = half(order[:split][::-1], -1, -edges[:b0][::-1], shares.table[: b0 + 1][::-1])
-    begin, end = center - left, center + right + 1
-    found = Segments(
-        segments.knots[begin:end], segments.values[begin:end], segments.slopes[begin : end + 1]
-    )
-    if end - begin < size:
-        found = Segments(*(array.copy() for array in found))
-    first = np.zeros(len(edges) + 1, np.int64)
-    last = np.full(len(edges) + 1, end - begin)
-    last[b0:-1], first[b0 + 1 :] = left + up, left + up + 2
-    first[1 : b0 + 1], last[:b0] = (left - down + 1)[::-1], (left - down - 1)[::-1]
-    curve = LineCurve(
-        None, 0.0, 0.0, found.knots, found.values, found.slopes, left, shares.bins
-    )  # fmt: skip
-    return replace(curve, first=first, last=last) if len(edges) else curve
-
-
-def _order(numbers: np.ndarray) -> np.ndarray:
-    """Return the order of finite numbers, as np.argsort does, but in half the time.
-
-    Numbers are sorted whose last bits are their places in the list; few are not in order then.
-    """
-    bits = max(len(numbers) - 1, 1).bit_length()
-    keys = numbers.view(np.int64) >> bits << bits | np.arange(len(numbers))
-    keys.view(np.float64).sort()
-    keys &= (1 << bits) - 1
-    return keys if straighten(numbers, keys) else np.argsort(numbers)
 
 
 def _points(pieces: ReluNetwork, state: Rows, k: int) -> np.ndarray | None:

@@ -10,9 +10,5 @@ from numba import njit
 
 OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "_nrt": False}
 
-IN_ANY_ORDER = {"reassoc", "contract"}  # sums are made of vectors; NaN stays NaN
-
 kernel = njit(**OPTIONS)
-in_any_order = njit(**OPTIONS, fastmath=IN_ANY_ORDER)
 inlined = njit(**OPTIONS, forceinline=True)  # becomes part of the kernels that call it
-inlined_in_any_order = njit(**OPTIONS, forceinline=True, fastmath=IN_ANY_ORDER)

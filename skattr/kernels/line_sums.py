@@ -10,6 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from skattr.kernels.compiled import kernel
+
 
 class Segments(NamedTuple):
     """A piecewise linear function: segment i lies between knots i - 1 and i."""
@@ -57,14 +59,14 @@ def _write(segments, center, side, n, place, value, slope):
 
 
 @njit(cache=True, nogil=True)
-def sweep(place, rise, kind, order, side, edges, table, value, slope, segments, center, ends):
+def sweep(place, rise, kind, split, side, edges, table, value, slope, segments, center, ends):
     """Sum up from the middle to one side; return how many knots were written there.
 
-    Kinks at `place` with the `rise` (N, k) of the slope are met in the given order, `edges` are
-    distances from the middle in order, `value` and `slope` (S, k) those of the kinds in the middle,
-    as seen in this direction. The middle is knot `center`. An edge writes two knots, before and
-    behind its jump, `ends` gets the number of the first. Kinks that count for nothing where they
-    are write none.
+    Kinks at `place`, in order, with the `rise` (N, k) of the slope; `split` of them are left of the
+    middle. `edges` are distances from the middle in order, `value` and `slope` (S, k) those of the
+    kinds in the middle, as seen in this direction. The middle is knot `center`. An edge writes two
+    knots, before and behind its jump, `ends` gets the number of the first. Kinks that count for
+    nothing where they are write none.
     """
     S, k = value.shape
     V, R = np.zeros((2, S, k)), np.zeros((2, S, k))  # of the kinds, R the slopes
@@ -75,8 +77,10 @@ def sweep(place, rise, kind, order, side, edges, table, value, slope, segments, 
     _weighted(table[0], R, r)
     _write(segments, center, side, 0, 0.0, v, r)
     n, here, edge = 0, 0.0, 0
-    for j in range(len(order) + 1):
-        kink = abs(place[order[j]]) if j < len(order) else np.inf
+    first, count = (split, len(place) - split) if side > 0 else (split - 1, split)
+    for j in range(count + 1):
+        number = first + side * j
+        kink = abs(place[number]) if j < count else np.inf
         while edge < len(edges) and edges[edge] <= kink:
             _move(v, r, 0, edges[edge] - here)
             here = edges[edge]
@@ -90,64 +94,84 @@ def sweep(place, rise, kind, order, side, edges, table, value, slope, segments, 
             _weighted(table[edge], R, r)
             _write(segments, center, side, n + 2, here, v, r)
             n += 2
-        if j == len(order):
+        if j == count:
             break
-        i = kind[order[j]]
+        i = kind[number]
         share = table[edge, i]
         if share != 0.0:
             _move(v, r, 0, kink - here)
             here = kink
             for o in range(k):
-                _plus(r, 0, o, share * rise[order[j], o])
+                _plus(r, 0, o, share * rise[number, o])
             n += 1
             _write(segments, center, side, n, here, v, r)
         if len(edges):
             _move(V, R, i, kink - at[i])
             at[i] = kink
             for o in range(k):
-                _plus(R, i, o, rise[order[j], o])
+                _plus(R, i, o, rise[number, o])
     return n
 
 
-@njit(cache=True, nogil=True)
-def sweep_one_kind(place, rise, order, side, value, slope, segments, center):
-    """Do the same for one kind that counts 1 everywhere, several times as fast."""
+@kernel
+def sweep_one_kind(knots, values, slopes, center, side, value, slope):
+    """Do the same for one kind that counts 1 everywhere, several times as fast.
+
+    The knots are there, and where the slopes behind them will be their rises are.
+    """
+    n = len(knots) - 1 - center if side > 0 else center
+    behind = 1 if side > 0 else 0
     for o in range(len(value)):
-        v, r, here = value[o], slope[o], 0.0
+        v, r, here = value[o], side * slope[o], 0.0
         lost_v = lost_r = 0.0  # what rounding took away
-        segments.values[center, o] = v
-        segments.slopes[center + 1 if side > 0 else center, o] = side * r
-        for j in range(len(order)):
-            kink = abs(place[order[j]])
+        values[center, o], slopes[center + behind, o] = v, slope[o]
+        for j in range(1, n + 1):
+            knot = center + side * j
+            kink = abs(knots[knot])
             x = (r + lost_r) * (kink - here)
             here = kink
             after = v + x
             part = after - v
             lost_v += (v - (after - part)) + (x - part)
             v = after
-            x = rise[order[j], o]
+            x = slopes[knot + behind, o]
             after = r + x
             part = after - r
             lost_r += (r - (after - part)) + (x - part)
             r = after
-            knot = center + side * (j + 1)
-            segments.knots[knot] = side * kink
-            segments.values[knot, o] = v + lost_v
-            segments.slopes[knot + 1 if side > 0 else knot, o] = side * (r + lost_r)
-    segments.knots[center] = 0.0
+            values[knot, o] = v + lost_v
+            slopes[knot + behind, o] = side * (r + lost_r)
 
 
-@njit(cache=True, nogil=True)
-def straighten(numbers, order):
-    """Sort places in a list by its numbers, if they are almost in order; else return False."""
-    patience = 8 * len(order)
-    for i in range(1, len(order)):
-        place, j = order[i], i
-        while j > 0 and numbers[order[j - 1]] > numbers[place]:
-            order[j] = order[j - 1]
-            j -= 1
+@kernel
+def label(numbers, keys, bits):
+    """Fill in numbers whose last bits are their places; return how many are not above 0."""
+    words, found = numbers.view(np.int64), 0
+    for i in range(len(keys)):
+        keys[i] = words[i] >> bits << bits | i
+        found += numbers[i] <= 0.0
+    return found
+
+
+@kernel
+def settle(numbers, rise, keys, bits, in_order, their_rise):
+    """Fill in numbers and rises in order, given sorted keys, which become their places in the list.
+
+    Keys are almost in order: what is not is moved. Return False if that takes too long.
+    """
+    mask, patience = (1 << bits) - 1, 8 * len(keys)
+    for j in range(len(keys)):
+        place, to = keys[j] & mask, j
+        number = numbers[place]
+        while to > 0 and in_order[to - 1] > number:
+            keys[to], in_order[to] = keys[to - 1], in_order[to - 1]
+            for o in range(rise.shape[1]):
+                their_rise[to, o] = their_rise[to - 1, o]
+            to -= 1
             patience -= 1
-        order[j] = place
+        keys[to], in_order[to] = place, number
+        for o in range(rise.shape[1]):
+            their_rise[to, o] = rise[place, o]
         if patience < 0:
             return False
     return True

@@ -7,166 +7,144 @@ these and the flips. A flip changes the slopes of the next layer by a multiple o
 weights; an earlier event changes them all, and those of one walk are computed together.
 """
 
-from typing import NamedTuple
-
 import numpy as np
-from numba import njit
 
 from skattr.kernels.compiled import kernel
-from skattr.kernels.line_units import (
-    BLOCK,
-    Knots,
-    Line,
-    more_rows,
-    plan,
-    put_flips,
-    room_for_events,
-    room_for_units,
-    walk_layer,
-)
+from skattr.kernels.line_rooms import BLOCK, Layer, Line
+from skattr.kernels.line_units import put_flips, walk_last_layer, walk_layer
 from skattr.kernels.sparse_rows import multiply
+from skattr.kernels.vectors import WIDTH, load, spread, store, times, times_plus
+
+LEAP = 64.0  # from u to beyond that multiple of it slopes are computed afresh
+MOST = np.finfo(np.float64).max
+DONE, EVENTS, KNOTS = 0, 1, 2  # what there was no room for
 
 
-class Units(NamedTuple):
-    """A network behind its first affine map; layers stand one behind the other."""
+@kernel
+def walk_lines(units, start, rays, weight, room, knots, first, found):
+    """Walk along lines from the first on, and append all knots of the output to those found.
 
-    widths: np.ndarray  # (L,) of the hidden layers
-    slopes: np.ndarray  # of the negative side, of all hidden units
-    weights: np.ndarray  # transposed, of layer 2, 3, …
-    last: np.ndarray  # (k, m) the last affine map
-
-
-class Start(NamedTuple):
-    """All hidden units at u = 0, where 0 counts as where it goes to the right, for n lines."""
-
-    numbers: np.ndarray  # (n, M)
-    slopes: np.ndarray  # (n, M) to the right
-    places: np.ndarray  # (n, m) where the units of the first layer are 0; inf: nowhere
-    order: np.ndarray  # (n, m) the units in the order of these
-    rays: np.ndarray  # (2, M) slopes behind all events to the right, to the left, for all lines
-    out: np.ndarray  # (n, k) slope of the output to the right
-
-
-@njit(cache=True, nogil=True)
-def walk_lines(units, start, weight, first):
-    """Walk along some lines; return all knots of the output, times the weights of the lines.
-
-    The first line has the number `first`. A kink at u = 0 is one of the walk to the left.
+    `rays` (2, M) are slopes behind all events to the right and to the left; rises are multiplied by
+    the weights of the lines. A kink at u = 0 is one of the walk to the left. Returns which line
+    there is not enough room for, how many knots were found before it, and room for what.
     """
-    L, m1, k = len(units.widths), units.widths[0], len(units.last)
-    here, there = room_for_events(m1 + 1), room_for_events(m1 + 1)
-    size = len(weight) * units.widths.sum() + (m1 + 1) * units.widths.max()
-    knots = Knots(np.empty(size), np.empty((size, k)), np.empty(size, np.int32))
-    amounts = (1.0 - units.slopes[:m1]) * np.abs(start.rays[0, :m1])
-    rows, returned, rooms = _rooms(units)
-    work = np.empty(units.widths.max() + 1, np.int64)
-    up = np.empty(units.widths.sum(), np.bool_)  # on the positive side
-    total = 0
-    for i in range(len(weight)):
-        z, s = start.numbers[i], start.slopes[i]
-        for h in range(len(z)):
-            up[h] = (z[h] > 0.0) | ((z[h] == 0.0) & (s[h] > 0.0))
+    for i in range(first, len(weight)):
+        begin = found
         for side in (1.0, -1.0):
-            line = Line(side, weight[i], first + i, side * start.out[i])
-            ray = start.rays[0 if side > 0.0 else 1]
-            n = _first_events(start.places[i], start.order[i], amounts, side, here)
-            _return(side, s, up, units.slopes, returned[0])
-            before, u = 1, m1  # how often all slopes of the layer before change
-            for layer in range(1, L):
-                m, p = units.widths[layer], units.widths[layer - 1]
-                own = slice(u, u + m)
-                rows[layer] = more_rows(rows[layer], p, p + before + n + 1)
-                if layer == 1:
-                    _fill(rows[1], p, side, s[own])
-                else:
-                    fresh = rows[layer][p : p + before + 1]
-                    multiply(returned[layer - 1], before, rows[layer][:p], fresh, work)
-                plan(
-                    rows[layer], p, here, n, returned[layer - 1], before, ray[own],
-                    rooms[layer].entering,
-                )  # fmt: skip
-                returned[layer] = more_rows(returned[layer], 0, n + BLOCK)
-                if n * (m + 1) + BLOCK > len(there.time):
-                    there = room_for_events(2 * n * (m + 1))
-                ends = layer + 1 == L
-                if ends:
-                    knots = _more_knots(knots, total, total + n * (m + 1))
-                found = walk_layer(
-                    rows[layer], units.slopes[own], z[own], up[own],
-                    units.last[: k if ends else 0], here, n, rooms[layer], returned[layer], there,
-                    line, knots, total if ends else 0,
-                )  # fmt: skip
-                if ends:
-                    total = found
-                else:
-                    before, n = n, found
-                    here, there = there, here
-                    u += m
-            if L == 1:
-                knots = _more_knots(knots, total, total + n)
-                total = put_flips(here, n, units.last, line, knots, total)
-    return Knots(knots.place[:total], knots.rise[:total], knots.line[:total])
-
-
-@njit(cache=True, nogil=True)
-def _rooms(units):
-    """Return for each layer its weights, with room for more rows, room to walk and for returns."""
-    rows, returned = [np.empty((0, 0))], [np.empty((1, units.widths[0]))]
-    rooms = [room_for_units(0, 0, 0)]
-    w, L = 0, len(units.widths)
-    for layer in range(1, L):
-        m, p = units.widths[layer], units.widths[layer - 1]
-        rows.append(more_rows(units.weights[w : w + m * p].reshape(p, m), p, p + 2))
-        k = len(units.last) if layer + 1 == L else 0
-        returned.append(np.empty((0, k if k else m)))
-        rooms.append(room_for_units(m, p, k))
-        w += m * p
-    return rows, returned, rooms
-
-
-@njit(cache=True, nogil=True)
-def _more_knots(knots, n, size):
-    """Return knots with room for `size` of them."""
-    if size <= len(knots.place):
-        return knots
-    size = 2 * size
-    more = Knots(np.empty(size), np.empty((size, knots.rise.shape[1])), np.empty(size, np.int32))
-    for i in range(n):
-        more.place[i], more.line[i] = knots.place[i], knots.line[i]
-        for o in range(knots.rise.shape[1]):
-            more.rise[i, o] = knots.rise[i, o]
-    return more
+            line, ray = Line(side, weight[i]), rays[0 if side > 0.0 else 1]
+            found = _walk(units, start, i, ray, line, room, knots, found)
+            if found < 0:
+                return i, begin, -found
+        knots.ends[i] = found
+    return len(weight), found, DONE
 
 
 @kernel
-def _fill(rows, p, side, slopes):
-    for i in range(len(slopes)):
-        rows[p, i] = side * slopes[i]
+def _walk(units, start, i, ray, line, room, knots, found):
+    """Walk along line i to one side; return the number of knots, or -what there is no room for."""
+    end, L, p = len(units.weights), len(units.widths), units.widths[0]
+    here, there, rows, before, behind = room[:5]
+    n = _first_events(units, start, i, ray, line.side, here, before)
+    if L == 1:
+        if found + n > len(knots.place):
+            return -KNOTS
+        return put_flips(here, n, units.last, line, knots, found)
+    n_before, u, w = np.int64(1), p, np.int64(0)  # how often all slopes of the layer before change
+    for at in range(1, L):
+        m = units.widths[at]
+        own = slice(u, u + m)
+        layer = Layer(units.slopes[own], start.numbers[i, own], start.turns[i, own])
+        if at == 1:
+            _fill(start.slopes[i, own], line.side, rows, end)
+        else:
+            multiply(before, n_before, p, units.tiles, w, m, rows, end, room.units)
+        _plan(rows, w, p, m, end, n_before, here, n, before, ray[own], room.entering)
+        if at + 1 == L:
+            break
+        n_before, n = n, walk_layer(rows, layer, here, n, room, behind, there)
+        if n < 0:
+            return -EVENTS
+        here, there, before, behind = there, here, behind, before
+        u, w, p = u + m, w + m * p, m
+    if found + n * (m + 1) > len(knots.place):
+        return -KNOTS
+    return walk_last_layer(rows, layer, units.last, here, n, room, line, knots, found)
 
 
 @kernel
-def _return(side, s, up, slopes, out):
-    """Fill in the slopes of what the units of the first layer return at u = 0."""
-    for h in range(out.shape[1]):
-        out[0, h] = side * s[h] * (1.0 if up[h] else slopes[h])
-
-
-@kernel
-def _first_events(places, order, amounts, side, events):
+def _first_events(units, start, i, ray, side, events, returned):
     """Fill events with the start and the flips of the first layer; return their number.
 
     What is 0 at the start counts as where it goes to the right: to the left it flips at once.
+    `returned` gets the slopes of what the units return at u = 0.
     """
-    n = 1
-    events.time[0], events.unit[0], events.amount[0] = 0.0, -1, 0.0
-    middle = 0
-    while middle < len(order) and places[order[middle]] <= 0.0:
+    time, unit, amount = events[:3]
+    places, order = start.places[i], start.order[i]
+    m, n, middle = len(places), 1, 0
+    time[0], unit[0], amount[0] = 0.0, -1, 0.0
+    while middle < m and places[order[middle]] <= 0.0:
         middle += 1
-    begin, end, step = (middle, len(places), 1) if side > 0.0 else (middle - 1, -1, -1)
+    begin, end, step = (middle, m, 1) if side > 0.0 else (middle - 1, -1, -1)
     for e in range(begin, end, step):
-        unit = order[e]
-        if abs(places[unit]) == np.inf:
+        h = order[e]
+        if abs(places[h]) == np.inf:
             break
-        events.time[n], events.unit[n], events.amount[n] = abs(places[unit]), unit, amounts[unit]
+        time[n], unit[n], amount[n] = abs(places[h]), h, (1.0 - units.slopes[h]) * abs(ray[h])
         n += 1
+    for h in range(m):
+        returned[h] = ray[h] * (units.slopes[h] if start.turns[i, h] < 0.0 else 1.0)
     return n
+
+
+@kernel
+def _fill(slopes, side, rows, end):
+    for i in range(0, len(slopes), WIDTH):
+        store(rows, end + i, times(spread(side), load(slopes, i)))
+
+
+@kernel
+def _plan(rows, own, p, m, fresh, n_fresh, events, n, incoming, ray, entering):
+    """Fill in what happens at n events, and that nothing does behind them.
+
+    `rows` has the p rows of the weights, transposed, from `own` on, from `fresh` on n_fresh rows of
+    slopes of the layer where all of them change, and room for n + 1 more; `incoming` are the slopes
+    of what the layer before returns there; `ray` those of the layer behind the last event, where it
+    goes on as far as numbers do; `entering` is room for p numbers. Where the next event is far
+    away, what is left of slopes that cancel would count: they are computed afresh.
+    """
+    time, unit, amount, row, steps = events[:5]
+    met, free = 0, fresh + n_fresh * m
+    for e in range(n - 1):
+        row[e], steps[0, e], steps[1, e] = own + unit[e] * m, amount[e], 1.0
+        steps[2, e] = time[e + 1] - time[e]
+        if unit[e] < 0:
+            row[e], steps[0, e], steps[1, e] = fresh + met * m, 1.0, 0.0
+            met += 1
+        elif steps[2, e] > LEAP * time[e] and time[e] > 0.0:
+            for h in range(p):
+                entering[h] = incoming[(met - 1) * p + h]
+            _afresh(rows, own, p, m, unit, amount, e, entering, free)
+            row[e], steps[0, e], steps[1, e] = free, 1.0, 0.0
+            free += m
+    for i in range(m):
+        rows[free + i] = ray[i]
+    row[n - 1], steps[0, n - 1], steps[1, n - 1], steps[2, n - 1] = free, 1.0, 0.0, MOST
+    time[n] = np.inf
+    for e in range(n, n + BLOCK - 1):
+        row[e], steps[0, e], steps[1, e], steps[2, e] = own, 0.0, 1.0, 0.0
+
+
+@kernel
+def _afresh(rows, own, p, m, unit, amount, e, entering, row):
+    """Fill a row with the slopes behind event e, given those that came in when all changed.
+
+    What comes in is summed up first: there it cancels to the last bit.
+    """
+    while unit[e] >= 0:
+        entering[unit[e]] += amount[e]
+        e -= 1
+    for i in range(0, m, WIDTH):
+        slopes = spread(0.0)
+        for h in range(p):
+            slopes = times_plus(spread(entering[h]), load(rows, own + h * m + i), slopes)
+        store(rows, row + i, slopes)

@@ -1,40 +1,75 @@
 """Products of matrices, one of which has many zeros, as what ReLUs return."""
 
-from skattr.kernels.compiled import in_any_order, kernel
+import numpy as np
+
+from skattr.kernels.bits import ONE, ZERO, trailing_zeros
+from skattr.kernels.compiled import inlined, kernel
+from skattr.kernels.vectors import WIDTH, load, nonzero, spread, store, times_plus
+
+ROWS = 4  # of A that are taken together
+COLUMNS = 2 * WIDTH  # of B that are taken together
+WORD = 64
+
+
+def tiles(B):
+    """Return a matrix as `multiply` takes it, flat: first all rows of its first columns, and so on.
+
+    Their number is a multiple of COLUMNS.
+    """
+    p, m = B.shape
+    return B.reshape(p, m // COLUMNS, COLUMNS).transpose(1, 0, 2).ravel()
 
 
 @kernel
-def multiply(A, n, B, out, rows):
-    """Fill n rows of out with A @ B, leaving out what is 0 in A.
+def multiply(A, n, p, B, begin, m, out, place, work):
+    """Fill n · m numbers of out, from a place on, with A @ B, leaving out what is 0 in A.
 
-    A and `out` have room for one row more, `rows` for len(B) + 1 numbers.
+    A has n · p numbers, B is p · m numbers in tiles, from its `begin` on. A and `out` have room for
+    three rows more, `work` for p numbers.
     """
-    if n % 2:
-        for h in range(len(B)):
-            A[n, h] = 0.0
-    for i in range(0, n, 2):  # two rows of A at a time
-        found = 0
-        for h in range(len(B)):  # without a branch
-            rows[found] = h
-            found += (A[i, h] != 0.0) | (A[i + 1, h] != 0.0)
-        for c in range(out.shape[1]):
-            out[i, c] = out[i + 1, c] = 0.0
-        fours = found - found % 4
-        for first in range(0, fours, 4):
-            _add_four(A, B, rows, first, out, i)
-        for h in rows[fours:found]:
-            for c in range(out.shape[1]):
-                out[i, c] += A[i, h] * B[h, c]
-                out[i + 1, c] += A[i + 1, h] * B[h, c]
+    for h in range(n * p, -(-n // ROWS) * ROWS * p):
+        A[h] = 0.0
+    for r in range(0, n, ROWS):
+        a, b, c, d = r * p, (r + 1) * p, (r + 2) * p, (r + 3) * p
+        found = _find(A, a, p, work)
+        for i in range(0, m, COLUMNS):
+            a0 = a1 = b0 = b1 = c0 = c1 = d0 = d1 = spread(0.0)
+            for f in range(found):
+                h = work[f]
+                row = begin + i * p + COLUMNS * h
+                first, second = load(B, row), load(B, row + WIDTH)
+                factor = spread(A[np.uint64(a + h)])  # unsigned: an index from the front
+                a0, a1 = times_plus(factor, first, a0), times_plus(factor, second, a1)
+                factor = spread(A[np.uint64(b + h)])
+                b0, b1 = times_plus(factor, first, b0), times_plus(factor, second, b1)
+                factor = spread(A[np.uint64(c + h)])
+                c0, c1 = times_plus(factor, first, c0), times_plus(factor, second, c1)
+                factor = spread(A[np.uint64(d + h)])
+                d0, d1 = times_plus(factor, first, d0), times_plus(factor, second, d1)
+            to = place + r * m + i
+            store(out, to, a0)
+            store(out, to + WIDTH, a1)
+            store(out, to + m, b0)
+            store(out, to + m + WIDTH, b1)
+            store(out, to + 2 * m, c0)
+            store(out, to + 2 * m + WIDTH, c1)
+            store(out, to + 3 * m, d0)
+            store(out, to + 3 * m + WIDTH, d1)
 
 
-@in_any_order
-def _add_four(A, B, rows, first, out, i):
-    """Add multiples of four rows of B to two rows of out."""
-    r0, r1, r2, r3 = rows[first], rows[first + 1], rows[first + 2], rows[first + 3]
-    a0, a1, a2, a3 = A[i, r0], A[i, r1], A[i, r2], A[i, r3]
-    b0, b1, b2, b3 = A[i + 1, r0], A[i + 1, r1], A[i + 1, r2], A[i + 1, r3]
-    for c in range(out.shape[1]):
-        c0, c1, c2, c3 = B[r0, c], B[r1, c], B[r2, c], B[r3, c]
-        out[i, c] += (a0 * c0 + a1 * c1) + (a2 * c2 + a3 * c3)
-        out[i + 1, c] += (b0 * c0 + b1 * c1) + (b2 * c2 + b3 * c3)
+@inlined
+def _find(A, begin, p, work):
+    """Fill in the columns of four rows of A that are not 0; return how many."""
+    found = 0
+    for first in range(0, p, WORD):
+        bits = ZERO
+        for h in range(first, min(first + WORD, p), WIDTH):
+            at = begin + h
+            some = nonzero(load(A, at)) | nonzero(load(A, at + p))
+            some |= nonzero(load(A, at + 2 * p)) | nonzero(load(A, at + 3 * p))
+            bits |= some << np.uint64(h - first)
+        while bits != ZERO:
+            work[found] = first + np.int64(trailing_zeros(bits))
+            bits &= bits - ONE
+            found += 1
+    return found

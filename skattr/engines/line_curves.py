@@ -1,0 +1,172 @@
+"""Piecewise linear curves: kinks of many functions summed up in order, and looked up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from skattr.kernels.line_rooms import Knots
+from skattr.kernels.line_sums import Segments, label, settle, sweep, sweep_one_kind
+from skattr.measures.bins import Bins, as_numbers
+
+
+@dataclass(eq=False)
+class LineCurve:
+    """A piecewise linear function of a raw number, u = (x - origin) - middle.
+
+    Segment i ends at knot i and, up to the middle's knot, begins there; later ones begin at knot
+    i - 1. Where it jumps a knot stands twice. Bin b has the segments first[b] to last[b].
+    """
+
+    name: Any
+    origin: float
+    middle: float
+    knots: np.ndarray  # (M,) u
+    values: np.ndarray  # (M, k)
+    slopes: np.ndarray  # (M + 1, k)
+    center: int  # the knot of the middle
+    bins: Bins | None = None
+    first: np.ndarray | None = None
+    last: np.ndarray | None = None
+    points: np.ndarray | None = None  # (n, k) values of single numbers that have a bin each
+    special: np.ndarray | None = None  # (3, k) at missing, -inf and inf, NaN if there is none
+    partial = False
+
+    def at(self, codes: Any, values: Any) -> np.ndarray:
+        """Return the curve at raw values, (n, k)."""
+        x = as_numbers(values, self.name)
+        u = (x - self.origin) - self.middle
+        found = np.searchsorted(self.knots, u, side="left")
+        if self.first is not None:
+            assert self.bins is not None and self.last is not None
+            bins = np.minimum(self.bins.of(values), self.bins.n - 1)  # missing is seen to below
+            found = np.clip(found, self.first[bins], self.last[bins])
+        start = np.where(found <= self.center, found, found - 1)
+        with np.errstate(invalid="ignore"):
+            result = self.values[start] + self.slopes[found] * (u - self.knots[start])[:, None]
+        if self.points is not None:
+            assert self.bins is not None
+            bins = self.bins.of(values)
+            single = bins < self.bins.n
+            result[single] = self.points[bins[single]]
+        self._put_special(x, result)
+        return result
+
+    def breaks(self) -> np.ndarray:
+        """Return raw numbers between which it is affine; beside them it may have jumps."""
+        places = [self.origin + (self.middle + self.knots)]
+        if self.bins is not None:
+            cuts = self.bins.cuts()
+            places += [cuts, np.nextafter(cuts, np.inf)]
+        return np.unique(np.concatenate(places))
+
+    def missing(self) -> np.ndarray | None:
+        """Return its value where the column is missing, (k,), if that may be."""
+        assert self.special is not None
+        return None if np.isnan(self.special[0]).any() else self.special[0]
+
+    def _put_special(self, x: np.ndarray, result: np.ndarray) -> None:
+        """Fill in what missing and infinite values get, or refuse them as the model does."""
+        for i, (what, where) in enumerate(
+            (("missing", np.isnan(x)), ("infinite", x == -np.inf), ("infinite", x == np.inf))
+        ):
+            if where.any():
+                assert self.special is not None
+                if np.isnan(self.special[i]).any():
+                    raise ValueError(f"column {self.name!r}: the model takes no {what} values")
+                result[where] = self.special[i]
+
+
+@dataclass(eq=False)
+class Shares:
+    """How much the rows count for a column: share of row r at t = weight_r table[bin of t, kind_r].
+
+    `edges` are the raw numbers between the bins of t, `bins` those bins, if there is more than one.
+    """
+
+    weight: np.ndarray  # (n,)
+    kind: np.ndarray  # (n,)
+    table: np.ndarray  # (E + 1, kinds)
+    edges: np.ndarray  # (E,)
+    bins: Bins | None = None
+
+
+def sum_up(
+    knots: Knots, shares: Shares, value: np.ndarray, slope: np.ndarray, edges: np.ndarray
+) -> LineCurve:
+    """Sum the knots of all rows up, to the right and to the left of the middle.
+
+    `value` and `slope` (kinds, k) are those in the middle, `edges` distances from it.
+    """
+    if shares.bins is None:
+        return _sum_one_kind(knots, value[0], slope[0])
+    keys, split, bits = _labelled(knots.place)
+    place, rise = np.empty_like(knots.place), np.empty_like(knots.rise)
+    _put_in_order(knots, keys, bits, slice(split), place[:split], rise[:split])
+    _put_in_order(knots, keys, bits, slice(split, None), place[split:], rise[split:])
+    kind = shares.kind.repeat(knots.ends)[keys]
+    b0 = int(np.searchsorted(edges, 0.0, side="left"))  # the middle's bin
+    size, k = 1 + len(place) + 2 * len(edges), value.shape[1]
+    segments = Segments(np.empty(size), np.empty((size, k)), np.empty((size + 1, k)))
+    center = split + 2 * b0
+
+    def half(side: int, edges: np.ndarray, table: np.ndarray) -> tuple[int, np.ndarray]:
+        ends = np.empty(len(edges), np.int64)
+        n = sweep(
+            place, rise, kind, split, side, np.ascontiguousarray(edges),
+            np.ascontiguousarray(table), value, side * slope, segments, center, ends,
+        )  # fmt: skip
+        return n, ends
+
+    right, up = half(1, edges[b0:], shares.table[b0:])
+    left, down = half(-1, -edges[:b0][::-1], shares.table[: b0 + 1][::-1])
+    begin, end = center - left, center + right + 1
+    found = Segments(
+        segments.knots[begin:end], segments.values[begin:end], segments.slopes[begin : end + 1]
+    )
+    if end - begin < size:
+        found = Segments(*(array.copy() for array in found))
+    first = np.zeros(len(edges) + 1, np.int64)
+    last = np.full(len(edges) + 1, end - begin)
+    last[b0:-1], first[b0 + 1 :] = left + up, left + up + 2
+    first[1 : b0 + 1], last[:b0] = (left - down + 1)[::-1], (left - down - 1)[::-1]
+    curve = LineCurve(None, 0.0, 0.0, *found, left, shares.bins)
+    return replace(curve, first=first, last=last) if len(edges) else curve
+
+
+def _sum_one_kind(knots: Knots, value: np.ndarray, slope: np.ndarray) -> LineCurve:
+    """Sum up knots that count 1 everywhere."""
+    keys, split, bits = _labelled(knots.place)
+    size, k = 1 + len(keys), len(value)
+    places, values, slopes = np.empty(size), np.empty((size, k)), np.empty((size + 1, k))
+    places[split] = 0.0
+    _put_in_order(knots, keys, bits, slice(split), places[:split], slopes[:split])
+    behind = slice(split, None)
+    _put_in_order(knots, keys, bits, behind, places[split + 1 :], slopes[split + 2 :])
+    for side in (1, -1):
+        sweep_one_kind(places, values, slopes, split, side, value, slope)
+    return LineCurve(None, 0.0, 0.0, places, values, slopes, split)
+
+
+def _labelled(numbers: np.ndarray) -> tuple[np.ndarray, int, int]:
+    """Return keys of finite numbers, almost in order, how many are not above 0, and their bits.
+
+    The last bits of a key are the number's place in the list. Sorting them takes half the time of
+    np.argsort.
+    """
+    bits = max(len(numbers) - 1, 1).bit_length()
+    keys = np.empty(len(numbers), np.int64)
+    split = label(numbers, keys, bits)
+    keys.view(np.float64).sort()
+    return keys, split, bits
+
+
+def _put_in_order(
+    knots: Knots, keys: np.ndarray, bits: int, part: slice, place: np.ndarray, rise: np.ndarray
+) -> None:
+    """Fill in places and rises of a part of the knots in order; keys become their numbers."""
+    if not settle(knots.place, knots.rise, keys[part], bits, place, rise):
+        keys[part] = np.argsort(knots.place)[part]
+        settle(knots.place, knots.rise, keys[part], bits, place, rise)

@@ -1,0 +1,151 @@
+"""A ReLU network along lines: all kinks of its output, in the own coordinate of each row.
+
+The network is brought into the form that kernels/lines.py walks through, once for all columns, and
+the room that walks need is kept from one column to the next: making it anew costs as much as
+walking (the machine clears every page that it hands out).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skattr.kernels import line_rooms as rooms
+from skattr.kernels.line_starts import find_order, find_places, find_sides
+from skattr.kernels.lines import EVENTS, KNOTS, walk_lines
+from skattr.kernels.sparse_rows import tiles
+from skattr.kernels.vectors import aligned
+from skattr.pieces import ReluNetwork
+from skattr.pieces.relu import Layer, Line
+
+
+class Walker:
+    """A network whose widths are multiples of what kernels take at a time."""
+
+    def __init__(self, pieces: ReluNetwork, lines: int) -> None:
+        layers, last, bias = pieces.layers, pieces.weight, pieces.bias
+        k = len(bias)
+        if not layers:  # a network without kinks
+            layers, last, bias = [Layer(last, bias, np.ones(k))], np.eye(k), np.zeros(k)
+        widths = [-(-len(layer.bias) // rooms.UNITS) * rooms.UNITS for layer in layers]
+        inputs = [layers[0].weight.shape[1], *widths]
+        self.layers = [
+            Layer(
+                _padded(each.weight, m, p), _padded(each.bias, m), _padded(each.slope, m, fill=1.0)
+            )
+            for each, m, p in zip(layers, widths, inputs[:-1], strict=True)
+        ]
+        self.last = Layer(_padded(last, k, widths[-1]), bias, np.ones(k))
+        self.units = rooms.Units(
+            np.array(widths),
+            np.concatenate([layer.slope for layer in self.layers]),
+            _joined([layer.weight.T.ravel() for layer in self.layers[1:]]),
+            _joined([tiles(layer.weight.T) for layer in self.layers[1:]]),
+            self.last.weight,
+        )
+        self.lines = lines
+        self.free: list[Room] = []  # room that nobody uses now
+
+    def along(self, line: Line) -> Direction:
+        """Return the network along the line of a column."""
+        return Direction(self, line)
+
+    def room(self) -> Room:
+        """Return room for the walks along some lines."""
+        try:
+            return self.free.pop()
+        except IndexError:  # threads have all there is
+            return Room(self.units, self.lines)
+
+
+class Room:
+    """Room for the walks along some lines, which grows where it has to."""
+
+    def __init__(self, units: rooms.Units, lines: int) -> None:
+        self.units = units
+        self.events = 2 * len(units.slopes) + rooms.BLOCK * (int(units.widths.max()) + 2)
+        self.start = rooms.room_for_start(units, lines)
+        self.walks = rooms.room_for_walks(units, self.events)
+        size = lines * len(units.slopes) + (int(units.widths.max()) + 1) ** 2
+        self.knots = rooms.room_for_knots(size, len(units.last), lines)
+
+    def walk(self, start: rooms.Start, rays: np.ndarray, weight: np.ndarray) -> rooms.Knots:
+        """Return all knots of the output along lines, times the weights of the lines."""
+        line = found = 0
+        while True:
+            line, found, lacking = walk_lines(
+                self.units, start, rays, weight, self.walks, self.knots, line, found
+            )
+            if lacking == EVENTS:
+                self.events *= 2
+                self.walks = rooms.room_for_walks(self.units, self.events)
+            elif lacking == KNOTS:
+                place, rise, ends = self.knots
+                self.knots = rooms.room_for_knots(2 * len(place), rise.shape[1], len(ends))
+                for old, new in zip((place[:found], rise[:found], ends), self.knots, strict=True):
+                    new[: len(old)] = old
+            else:
+                place, rise, ends = self.knots
+                return rooms.Knots(place[:found], rise[:found], ends[: len(weight)])
+
+
+class Direction:
+    """A network along one direction of its inputs."""
+
+    def __init__(self, walker: Walker, line: Line) -> None:
+        self.walker, (first, *others) = walker, walker.layers
+        ray = first.weight[:, line.places] @ line.direction
+        rays = [np.stack([ray, -ray])]
+        for layer, behind in zip(walker.layers, [*others, walker.last], strict=True):
+            passed = np.where(rays[-1] > 0, rays[-1], layer.slope * rays[-1])
+            rays.append(passed @ behind.weight.T)
+        self.hidden_rays = np.concatenate(rays[:-1], axis=1)  # (2, M)
+        self.rays = rays[-1]  # (2, k) slopes of the output far to the right, and to the left
+
+    def walk(
+        self, Z: np.ndarray, weight: np.ndarray, room: Room
+    ) -> tuple[np.ndarray, np.ndarray, rooms.Knots]:
+        """Return value and slope of the output at inputs, (n, k), and its knots from there on.
+
+        All is multiplied by the weights of the rows. The knots stand in the room.
+        """
+        walker, n = self.walker, len(Z)
+        start = rooms.Start(*(part[..., :n, :] for part in room.start))
+        first, *others = walker.layers
+        m = len(first.bias)
+        z, s, u = start.numbers[:, :m], start.slopes[:, :m], 0
+        np.matmul(Z, first.weight.T, out=z)
+        z += first.bias
+        s[:] = self.hidden_rays[0, :m]
+        bits = m.bit_length()
+        find_places(z, self.hidden_rays[0], first.slope, start.places, start.order, bits)
+        start.order.view(np.float64).sort(axis=1)
+        find_order(start.places, start.order, bits)
+        for layer, behind in zip(walker.layers, [*others, walker.last], strict=True):
+            m, k = len(layer.bias), len(behind.bias)
+            passed = start.passed[..., :m]
+            find_sides(z, s, layer.slope, start.turns[:, u : u + m], passed)
+            u += m
+            if behind is walker.last:
+                z, s = passed @ behind.weight.T
+                z += behind.bias
+            else:
+                z, s = start.numbers[:, u : u + k], start.slopes[:, u : u + k]
+                np.matmul(passed[0], behind.weight.T, out=z)
+                z += behind.bias
+                np.matmul(passed[1], behind.weight.T, out=s)
+        knots = room.walk(start, self.hidden_rays, weight)
+        return weight[:, None] * z, weight[:, None] * s, knots
+
+
+def _joined(parts: list[np.ndarray]) -> np.ndarray:
+    """Return vectors one behind the other, where lines of the cache begin."""
+    whole = aligned(sum(map(len, parts)))
+    np.concatenate([np.zeros(0), *parts], out=whole)
+    return whole
+
+
+def _padded(array: np.ndarray, *sizes: int, fill: float = 0.0) -> np.ndarray:
+    """Return an array with more numbers at the end of each axis."""
+    wider = np.full(sizes, fill, np.float64)
+    wider[tuple(map(slice, array.shape))] = array
+    return wider

@@ -1,0 +1,130 @@
+"""What walks along lines keep, and room for it."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from skattr.kernels.sparse_rows import COLUMNS
+from skattr.kernels.vectors import aligned
+
+UNITS = COLUMNS  # widths of layers are multiples of this
+BLOCK = 4  # events that are taken together
+WORD = 64  # units whose bits are in one word
+
+
+class Units(NamedTuple):
+    """A network behind its first affine map; layers stand one behind the other.
+
+    Layers end with units of slope 1 and weight 0, so that their widths are multiples of UNITS.
+    """
+
+    widths: np.ndarray  # (L,) of the hidden layers
+    slopes: np.ndarray  # (M,) of the negative side, of all hidden units
+    weights: np.ndarray  # transposed, of layer 2, 3, …
+    tiles: np.ndarray  # the same, as sparse_rows.multiply takes them
+    last: np.ndarray  # (k, m) the last affine map
+
+
+class Start(NamedTuple):
+    """All hidden units at u = 0, where 0 counts as where it goes to the right, for n lines."""
+
+    numbers: np.ndarray  # (n, M)
+    slopes: np.ndarray  # (n, M) to the right
+    turns: np.ndarray  # (n, M) 1 on the positive side, else -1, and 0 for units without a kink
+    places: np.ndarray  # (n, m) where the units of the first layer are 0; inf: nowhere
+    order: np.ndarray  # (n, m) the units in the order of these
+    passed: np.ndarray  # (2, n, m) what a layer returns, and its slopes
+
+
+class Events(NamedTuple):
+    """Kinks of the inputs of a layer, in order, and what happens there."""
+
+    time: np.ndarray  # where they are
+    unit: np.ndarray  # the unit of the layer before that flips, or -1 if all slopes change
+    amount: np.ndarray  # by how much the slope of what that unit returns rises
+    row: np.ndarray  # s ← keep · s + factor · rows[row:], and up to the next event y ← y + du · s
+    steps: np.ndarray  # (3, size) factor, keep and du
+    out: np.ndarray  # (size, k) slopes of the outputs behind them
+    flips: np.ndarray  # (size, k) by how much these rise up to the next event
+
+
+class Layer(NamedTuple):
+    """A hidden layer, at u = 0 of a line."""
+
+    slope: np.ndarray  # (m,) of the negative side
+    z: np.ndarray  # (m,)
+    turn: np.ndarray  # (m,) as above
+
+
+class Line(NamedTuple):
+    """A walk along a line."""
+
+    side: float  # 1 to the right, -1 to the left
+    weight: float  # by which rises are multiplied
+
+
+class Knots(NamedTuple):
+    """Where the output has kinks."""
+
+    place: np.ndarray  # (N,) u
+    rise: np.ndarray  # (N, k) of the slope
+    ends: np.ndarray  # (n,) how many there are up to the end of line i
+
+
+class Room(NamedTuple):
+    """Room for walks with up to E events at layers with up to m units."""
+
+    here: Events
+    there: Events
+    rows: np.ndarray  # the weights, and 2 · E + 5 rows of m slopes
+    before: np.ndarray  # ((E + BLOCK) · m,) slopes of what the layer before returns at its events
+    behind: np.ndarray  # of what the layer returns
+    y: np.ndarray  # (2 · m,) before and behind four events, or the other way round
+    s: np.ndarray  # (2 · m,) slopes
+    turn: np.ndarray  # (m,)
+    gain: np.ndarray  # (m,) slope of the side
+    share: np.ndarray  # (k · m,) what k outputs have of the last layer's units
+    found: np.ndarray  # bits of the units that may pass 0
+    track: np.ndarray  # (2 · BLOCK,) a unit at four events: its slopes behind them, and its numbers
+    flips: np.ndarray  # (2, BLOCK, m) behind event b: where, and by how much slopes rise
+    flipped: np.ndarray  # (BLOCK, m) which units
+    counts: np.ndarray  # (BLOCK,) how many
+    units: np.ndarray  # (m,)
+    entering: np.ndarray  # (m,) slopes of what comes in
+
+
+def room_for_start(units: Units, n: int) -> Start:
+    """Return room for n lines."""
+    m, M = units.widths[0], len(units.slopes)
+    numbers, slopes, turns = (aligned(n * M).reshape(n, M) for _ in range(3))
+    passed = np.empty((2, n, units.widths.max()))
+    return Start(numbers, slopes, turns, np.empty((n, m)), np.empty((n, m), np.int64), passed)
+
+
+def room_for_walks(units: Units, events: int) -> Room:
+    """Return room for walks with a number of events."""
+    m, k, end = int(units.widths.max()), len(units.last), len(units.weights)
+    rows = aligned(end + (2 * events + 5) * m)
+    rows[:end] = units.weights
+    before, behind = (aligned((events + BLOCK) * m) for _ in range(2))
+    return Room(
+        _room_for_events(events, k), _room_for_events(events, k), rows, before, behind,
+        aligned(2 * m), aligned(2 * m), aligned(m), aligned(m), aligned(k * m),
+        np.empty(-(-m // WORD), np.uint64), np.empty(2 * BLOCK), np.empty((2, BLOCK, m)),
+        np.empty((BLOCK, m), np.int64), np.empty(BLOCK, np.int64), np.empty(m, np.int64),
+        np.empty(m),
+    )  # fmt: skip
+
+
+def room_for_knots(size: int, k: int, n: int) -> Knots:
+    """Return room for knots of n lines."""
+    return Knots(np.empty(size), np.empty((size, k)), np.empty(n, np.int64))
+
+
+def _room_for_events(size: int, k: int) -> Events:
+    """Return room for events, and some that do not happen."""
+    size += BLOCK
+    return Events(
+        np.empty(size), np.empty(size, np.int64), np.empty(size), np.empty(size, np.int64),
+        np.empty((3, size)), np.empty((size, k)), np.zeros((size, k)),
+    )  # fmt: skip

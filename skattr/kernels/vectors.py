@@ -1,0 +1,176 @@
+"""Eight numbers at once, as the machine's own vectors: what kernels compute with, like floats.
+
+Loops over arrays become vectors by themselves only where the compiler can prove, or check each time
+the loop starts, that the arrays do not overlap; short loops pay more for that than they win. LLVM
+splits eight numbers into as many registers as the machine needs. Places are counted in the whole
+array, which is contiguous, and nobody checks them.
+"""
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.core.errors import TypingError
+from numba.extending import intrinsic, models, register_model
+
+WIDTH = 8
+NUMBERS = ir.VectorType(ir.DoubleType(), WIDTH)
+WORDS = ir.VectorType(ir.IntType(64), WIDTH)
+FUSED = ("contract",)  # a product and a sum may be rounded together
+INDEX = ir.IntType(32)
+
+
+class Vector(types.Type):
+    """Eight float64 in registers."""
+
+    def __init__(self):
+        super().__init__(name="Vector")
+
+
+vector = Vector()
+
+
+@register_model(Vector)
+class VectorModel(models.PrimitiveModel):
+    """What a vector is to LLVM."""
+
+    def __init__(self, manager, frontend):
+        super().__init__(manager, frontend, NUMBERS)
+
+
+@njit(cache=True, nogil=True)
+def aligned(size):
+    """Return room for numbers, so that no vector is on two lines of the cache."""
+    numbers = np.empty(size + WIDTH)
+    begin = -(numbers.ctypes.data // 8) % WIDTH
+    return numbers[begin : begin + size]
+
+
+def _check(array):
+    """Refuse arrays in which places cannot be counted."""
+    if array.dtype != types.float64 or array.layout != "C":
+        raise TypingError(f"vectors are parts of contiguous arrays of float64, not of {array}")
+
+
+def _pointer(context, builder, signature, args):
+    """Return where in an array eight numbers begin."""
+    array = context.make_array(signature.args[0])(context, builder, args[0])
+    return builder.bitcast(builder.gep(array.data, [args[1]]), NUMBERS.as_pointer())
+
+
+@intrinsic
+def load(typingctx, array, place):
+    """Return eight numbers of an array, from a place on."""
+
+    def codegen(context, builder, signature, args):
+        return builder.load(_pointer(context, builder, signature, args), align=8)
+
+    _check(array)
+    return vector(array, types.intp), codegen
+
+
+@intrinsic
+def store(typingctx, array, place, numbers):
+    """Put eight numbers into an array, from a place on."""
+
+    def codegen(context, builder, signature, args):
+        builder.store(args[2], _pointer(context, builder, signature, args), align=8)
+        return context.get_dummy_value()
+
+    _check(array)
+    return types.void(array, types.intp, vector), codegen
+
+
+@intrinsic
+def spread(typingctx, number):
+    """Return a number eight times."""
+
+    def codegen(context, builder, signature, args):
+        first = builder.insert_element(NUMBERS(ir.Undefined), args[0], INDEX(0))
+        return builder.shuffle_vector(first, first, ir.VectorType(INDEX, WIDTH)([0] * WIDTH))
+
+    return vector(types.float64), codegen
+
+
+@intrinsic
+def times(typingctx, a, b):
+    """Return a · b."""
+
+    def codegen(context, builder, signature, args):
+        return builder.fmul(*args)
+
+    return vector(vector, vector), codegen
+
+
+@intrinsic
+def times_plus(typingctx, a, b, c):
+    """Return a · b + c, of vectors or of numbers, rounded once where the machine can."""
+
+    def codegen(context, builder, signature, args):
+        a, b, c = args
+        return builder.fadd(builder.fmul(a, b, flags=FUSED), c, flags=FUSED)
+
+    kind = a if isinstance(a, Vector) else types.float64
+    return kind(kind, kind, kind), codegen
+
+
+@intrinsic
+def choose(typingctx, test, a, b):
+    """Return a where the test is below 0, else b."""
+
+    def codegen(context, builder, signature, args):
+        below = builder.fcmp_ordered("<", args[0], NUMBERS(None))
+        return builder.select(below, *args[1:])
+
+    return vector(vector, vector, vector), codegen
+
+
+@intrinsic
+def differ(typingctx, before, a, b):
+    """Return a vector with the sign bits of `before`, and those where the signs of a and b differ.
+
+    As numbers they mean nothing.
+    """
+
+    def codegen(context, builder, signature, args):
+        before, a, b = (builder.bitcast(numbers, WORDS) for numbers in args)
+        return builder.bitcast(builder.or_(before, builder.xor(a, b)), NUMBERS)
+
+    return vector(vector, vector, vector), codegen
+
+
+@intrinsic
+def signs(typingctx, numbers):
+    """Return a word whose bit i is the sign bit of number i."""
+
+    def codegen(context, builder, signature, args):
+        below = builder.icmp_signed("<", builder.bitcast(args[0], WORDS), WORDS(None))
+        return builder.zext(builder.bitcast(below, ir.IntType(WIDTH)), ir.IntType(64))
+
+    return types.uint64(vector), codegen
+
+
+@intrinsic
+def nonzero(typingctx, numbers):
+    """Return a word whose bit i tells whether number i is not 0."""
+
+    def codegen(context, builder, signature, args):
+        some = builder.fcmp_unordered("!=", args[0], NUMBERS(None))
+        return builder.zext(builder.bitcast(some, ir.IntType(WIDTH)), ir.IntType(64))
+
+    return types.uint64(vector), codegen
+
+
+@intrinsic
+def total(typingctx, numbers):
+    """Return the sum of eight numbers."""
+
+    def codegen(context, builder, signature, args):
+        rest, half = args[0], WIDTH // 2
+        while half:
+            kind = ir.VectorType(INDEX, half)
+            lower = builder.shuffle_vector(rest, rest, kind(list(range(half))))
+            upper = builder.shuffle_vector(rest, rest, kind(list(range(half, 2 * half))))
+            rest, half = builder.fadd(lower, upper), half // 2
+        return builder.extract_element(rest, INDEX(0))
+
+    return types.float64(vector), codegen

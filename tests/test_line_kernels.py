@@ -1,0 +1,183 @@
+"""The kernels behind curves of ReLU networks, each against numpy."""
+
+import numpy as np
+import pytest
+from numba import njit
+from numba.core.errors import TypingError
+from sklearn.neural_network import MLPRegressor
+
+from skattr import MeasureExplainer
+from skattr.engines import line_walks
+from skattr.engines.line_curves import _labelled, _put_in_order
+from skattr.kernels import vectors
+from skattr.kernels.line_rooms import Knots
+from skattr.kernels.line_starts import find_order, find_places, find_sides
+from skattr.kernels.sparse_rows import COLUMNS, multiply, tiles
+
+A = np.array([1.5, -2.0, 0.0, -0.0, np.inf, -np.inf, np.nan, 1e-300])
+B = np.array([-1.0, -3.0, 2.0, 0.5, 1.0, 2.0, 3.0, -1e-300])
+
+
+@njit
+def combined(a, b, out):
+    """Fill rows of `out` with what vectors give; return words and a sum."""
+    x, y = vectors.load(a, 0), vectors.load(b, 0)
+    vectors.store(out, 0, vectors.times(x, y))
+    vectors.store(out, 8, vectors.times_plus(x, y, vectors.spread(0.25)))
+    vectors.store(out, 16, vectors.choose(x, y, vectors.spread(7.0)))
+    change = vectors.signs(vectors.differ(vectors.spread(0.0), x, y))
+    both = vectors.signs(vectors.differ(y, x, x))
+    return vectors.signs(x), vectors.nonzero(x), change, both, vectors.total(y)
+
+
+def bits(flags):
+    return sum(1 << i for i, flag in enumerate(flags) if flag)
+
+
+def test_vectors_are_eight_numbers():
+    out = np.empty((3, 8))
+    with np.errstate(invalid="ignore"):
+        signs, nonzero, change, both, total = combined(A, B, out)
+        np.testing.assert_array_equal(out[0], A * B)
+        np.testing.assert_allclose(out[1], A * B + 0.25, rtol=1e-15)
+        np.testing.assert_array_equal(out[2], np.where(A < 0, B, 7.0))
+    assert signs == bits(np.signbit(A))
+    assert nonzero == bits(A != 0)
+    assert change == bits(np.signbit(A) != np.signbit(B))
+    assert both == bits(np.signbit(B))
+    assert total == pytest.approx(B.sum(), rel=1e-15)
+
+
+@pytest.mark.parametrize("wrong", [np.empty((16, 16)).T, np.empty(16)[::2], np.empty(16, "f4")])
+def test_vectors_of_arrays_that_are_not_contiguous(wrong):
+    with pytest.raises(TypingError, match="vectors are parts of contiguous arrays of float64"):
+        combined(wrong, B, np.empty((3, 8)))
+
+
+@njit
+def fused(a, b, c, out):
+    """Return a · b + c of numbers, and fill in that of vectors."""
+    for i in range(0, len(a), 8):
+        x, y, z = vectors.load(a, i), vectors.load(b, i), vectors.load(c, i)
+        vectors.store(out, i, vectors.times_plus(x, y, z))
+    return np.array([vectors.times_plus(a[i], b[i], c[i]) for i in range(len(a))])
+
+
+def test_numbers_and_vectors_are_rounded_alike():
+    a, b, c = np.random.default_rng(0).normal(size=(3, 800))
+    out = np.empty(800)
+    np.testing.assert_array_equal(fused(a, b, c, out), out)
+
+
+@pytest.mark.parametrize("size", [0, 1, 17])
+def test_aligned_room(size):
+    room = vectors.aligned(size)
+    assert room.shape == (size,)
+    assert room.ctypes.data % 64 == 0
+
+
+@pytest.mark.parametrize("spread", [1.0, 1e-9, 1e-13, 0.0])
+@pytest.mark.parametrize("k", [1, 3])
+def test_knots_in_order(spread, k):
+    rng = np.random.default_rng(0)
+    place = 1 + spread * rng.standard_cauchy(3000)
+    place[::7] = place[3]
+    place[[5, 6, 8]] = -0.0, 5e-324, -1e300
+    place[100:900] *= -1
+    knots = Knots(place, rng.normal(size=(3000, k)), None)
+    keys, split, n_bits = _labelled(place)
+    assert split == (place <= 0).sum()
+    found, rise = np.empty(3000), np.empty((3000, k))
+    for part in (slice(split), slice(split, None)):
+        _put_in_order(knots, keys, n_bits, part, found[part], rise[part])
+    np.testing.assert_array_equal(np.sort(keys), np.arange(3000))
+    np.testing.assert_array_equal(found, np.sort(place))
+    np.testing.assert_array_equal(found, place[keys])
+    np.testing.assert_array_equal(rise, knots.rise[keys])
+
+
+@pytest.mark.parametrize("size", [0, 1])
+def test_few_knots_in_order(size):
+    keys, split, _ = _labelled(np.full(size, 2.0))
+    assert len(keys) == size and split == 0
+
+
+@pytest.mark.parametrize("m", [1, 2, 16, 100])
+def test_units_in_the_order_of_their_places(m):
+    rng = np.random.default_rng(m)
+    z, ray, slope = rng.normal(size=(20, m)), rng.normal(size=m), rng.choice([0.0, 0.1], m)
+    z[:5] = 0
+    z[5:10] = np.round(z[5:10])
+    z[10] *= 1e-300
+    z[11] *= 1e300
+    ray[rng.random(m) < 0.2] = 0
+    ray[rng.random(m) < 0.1] = 1e-300
+    slope[rng.random(m) < 0.1] = 1
+    places, order = np.empty((20, m)), np.empty((20, m), np.int64)
+    find_places(z, ray, slope, places, order, m.bit_length())
+    with np.errstate(all="ignore"):
+        wanted = np.where((ray != 0) & (slope != 1), -z / ray, np.inf)
+    np.testing.assert_array_equal(places, wanted)
+    order.view(float).sort(axis=1)
+    find_order(places, order, m.bit_length())
+    np.testing.assert_array_equal(np.sort(order, axis=1), np.tile(np.arange(m), (20, 1)))
+    np.testing.assert_array_equal(
+        np.take_along_axis(places, order, axis=1), np.sort(places, axis=1)
+    )
+
+
+def test_sides_at_the_start():
+    z, s = (
+        np.array([[2.0, -2.0, 0.0, 0.0, 0.0, -1.0]]),
+        np.array([[-1.0, 1.0, 1.0, -1.0, 0.0, 2.0]]),
+    )
+    slope = np.array([0.0, 0.1, 0.0, 0.1, 0.0, 1.0])
+    turns, passed = np.empty((1, 6)), np.empty((2, 1, 6))
+    find_sides(z, s, slope, turns, passed)
+    assert turns[0].tolist() == [1, -1, 1, -1, -1, 0]
+    np.testing.assert_allclose(passed[0, 0], [2, -0.2, 0, 0, 0, -1])
+    np.testing.assert_allclose(passed[1, 0], [-1, 0.1, 1, -0.1, 0, 2])
+
+
+@pytest.mark.parametrize("n", [1, 2, 4, 7])
+@pytest.mark.parametrize("p", [16, 48, 80])
+@pytest.mark.parametrize("m", [16, 32])
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_products_without_zeros(n, p, m, share):
+    assert not m % COLUMNS
+    rng = np.random.default_rng(n + p)
+    a, b = rng.normal(size=(n + 3, p)), rng.normal(size=(p, m))
+    a[rng.random(a.shape) >= share] = -0.0
+    out = np.full((n + 4, m), np.nan)
+    padded = np.concatenate([np.full(5, np.nan), tiles(b)])
+    multiply(a.ravel(), n, p, padded, 5, m, out.ravel(), m, np.empty(p, np.int64))
+    np.testing.assert_allclose(out[1 : n + 1], a[:n] @ b, rtol=1e-13, atol=1e-13)
+    assert np.isnan(out[0]).all()
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("hidden", [(7,), (9, 5), (6, 8, 7), (4, 4, 4, 4)])
+def test_rooms_grow(hidden, monkeypatch):
+    """What does not fit is walked again, with more room: all bits stay."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    model = MLPRegressor(hidden_layer_sizes=hidden, max_iter=5, random_state=0).fit(
+        X, np.sin(3 * X).sum(axis=1)
+    )
+    wanted = MeasureExplainer(model).fit(X)
+    asked = []
+    start = line_walks.Room.__init__
+
+    def small(self, units, lines):
+        start(self, units, lines)
+        self.events = 32
+        self.walks = line_walks.rooms.room_for_walks(units, self.events)
+        self.knots = line_walks.rooms.room_for_knots(1, len(units.last), lines)
+        asked.append(self)
+
+    monkeypatch.setattr(line_walks.Room, "__init__", small)
+    found = MeasureExplainer(model).fit(X)
+    for j in range(3):
+        assert found.curve(j).to_frame().equals(wanted.curve(j).to_frame())
+    assert all(len(room.knots.place) > 1 for room in asked)
+    assert len(hidden) < 3 or any(room.events > 32 for room in asked)
