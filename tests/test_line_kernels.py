@@ -10,7 +10,7 @@ from skattr import MeasureExplainer
 from skattr.engines import line_walks
 from skattr.engines.line_curves import _labelled, _put_in_order
 from skattr.kernels import vectors
-from skattr.kernels.line_rooms import Knots
+from skattr.kernels.line_rooms import Start
 from skattr.kernels.line_starts import find_order, find_places, find_sides
 from skattr.kernels.sparse_rows import COLUMNS, multiply, tiles
 
@@ -84,21 +84,20 @@ def test_knots_in_order(spread, k):
     place[::7] = place[3]
     place[[5, 6, 8]] = -0.0, 5e-324, -1e300
     place[100:900] *= -1
-    knots = Knots(place, rng.normal(size=(3000, k)), None)
-    keys, split, n_bits = _labelled(place)
+    table = np.column_stack([place, rng.normal(size=(3000, k))])
+    keys, split, n_bits = _labelled(table)
     assert split == (place <= 0).sum()
-    found, rise = np.empty(3000), np.empty((3000, k))
+    found, others = np.empty(3000), np.empty((3000, k))
     for part in (slice(split), slice(split, None)):
-        _put_in_order(knots, keys, n_bits, part, found[part], rise[part])
+        _put_in_order(table, keys, n_bits, part, found[part], others[part])
     np.testing.assert_array_equal(np.sort(keys), np.arange(3000))
     np.testing.assert_array_equal(found, np.sort(place))
-    np.testing.assert_array_equal(found, place[keys])
-    np.testing.assert_array_equal(rise, knots.rise[keys])
+    np.testing.assert_array_equal(np.column_stack([found, others]), table[keys])
 
 
 @pytest.mark.parametrize("size", [0, 1])
 def test_few_knots_in_order(size):
-    keys, split, _ = _labelled(np.full(size, 2.0))
+    keys, split, _ = _labelled(np.full((size, 2), 2.0))
     assert len(keys) == size and split == 0
 
 
@@ -127,16 +126,16 @@ def test_units_in_the_order_of_their_places(m):
 
 
 def test_sides_at_the_start():
-    z, s = (
-        np.array([[2.0, -2.0, 0.0, 0.0, 0.0, -1.0]]),
-        np.array([[-1.0, 1.0, 1.0, -1.0, 0.0, 2.0]]),
-    )
-    slope = np.array([0.0, 0.1, 0.0, 0.1, 0.0, 1.0])
-    turns, passed = np.empty((1, 6)), np.empty((2, 1, 6))
-    find_sides(z, s, slope, turns, passed)
-    assert turns[0].tolist() == [1, -1, 1, -1, -1, 0]
-    np.testing.assert_allclose(passed[0, 0], [2, -0.2, 0, 0, 0, -1])
-    np.testing.assert_allclose(passed[1, 0], [-1, 0.1, 1, -0.1, 0, 2])
+    z, s = np.zeros((2, 32)), np.zeros((2, 32))
+    z[1, 16:22] = 2.0, -2.0, 0.0, 0.0, 0.0, -1.0
+    s[1, 16:22] = -1.0, 1.0, 1.0, -1.0, 0.0, 2.0
+    slope = np.zeros(16)
+    slope[:6] = 0.0, 0.1, 0.0, 0.1, 0.0, 1.0
+    turns, passed, passed_slopes = np.empty((2, 32)), np.empty((2, 16)), np.empty((2, 16))
+    find_sides(Start(z, s, turns, None, None, passed, passed_slopes), 16, slope)
+    assert np.sign(turns[1, 16:22]).tolist() == [1, -1, 1, -1, -1, -1]
+    np.testing.assert_allclose(passed[1, :6], [2, -0.2, 0, 0, 0, -1])
+    np.testing.assert_allclose(passed_slopes[1, :6], [-1, 0.1, 1, -0.1, 0, 2])
 
 
 @pytest.mark.parametrize("n", [1, 2, 4, 7])
@@ -166,7 +165,7 @@ def test_rooms_grow(hidden, monkeypatch):
     )
     wanted = MeasureExplainer(model).fit(X)
     asked = []
-    start = line_walks.Room.__init__
+    start = line_walks.Workspace.__init__
 
     def small(self, units, lines):
         start(self, units, lines)
@@ -175,9 +174,9 @@ def test_rooms_grow(hidden, monkeypatch):
         self.knots = line_walks.rooms.room_for_knots(1, len(units.last), lines)
         asked.append(self)
 
-    monkeypatch.setattr(line_walks.Room, "__init__", small)
+    monkeypatch.setattr(line_walks.Workspace, "__init__", small)
     found = MeasureExplainer(model).fit(X)
     for j in range(3):
         assert found.curve(j).to_frame().equals(wanted.curve(j).to_frame())
-    assert all(len(room.knots.place) > 1 for room in asked)
+    assert all(len(room.knots.table) > 1 for room in asked)
     assert len(hidden) < 3 or any(room.events > 32 for room in asked)

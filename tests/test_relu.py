@@ -156,7 +156,7 @@ def test_curves_equal_the_definition(seed, hidden, outputs, kind):
         same_curve(model, rows, j, explainer, weights)
 
 
-@pytest.mark.parametrize("hidden", [(30,), (20, 20), (16, 16, 16)])
+@pytest.mark.parametrize("hidden", [(30,), (20, 20), (70, 130), (16, 16, 16), (20, 66, 70)])
 def test_wider_networks(hidden):
     model = MLPRegressor(hidden_layer_sizes=hidden, max_iter=200, random_state=0).fit(
         NUMBERS, TARGET

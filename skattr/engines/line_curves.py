@@ -101,14 +101,15 @@ def sum_up(
     `value` and `slope` (kinds, k) are those in the middle, `edges` distances from it.
     """
     if shares.bins is None:
-        return _sum_one_kind(knots, value[0], slope[0])
-    keys, split, bits = _labelled(knots.place)
-    place, rise = np.empty_like(knots.place), np.empty_like(knots.rise)
-    _put_in_order(knots, keys, bits, slice(split), place[:split], rise[:split])
-    _put_in_order(knots, keys, bits, slice(split, None), place[split:], rise[split:])
+        return _sum_one_kind(knots.table, value[0], slope[0])
+    table, k = knots.table, value.shape[1]
+    keys, split, bits = _labelled(table)
+    place, rise = np.empty(len(table)), np.empty((len(table), k))
+    _put_in_order(table, keys, bits, slice(split), place[:split], rise[:split])
+    _put_in_order(table, keys, bits, slice(split, None), place[split:], rise[split:])
     kind = shares.kind.repeat(knots.ends)[keys]
     b0 = int(np.searchsorted(edges, 0.0, side="left"))  # the middle's bin
-    size, k = 1 + len(place) + 2 * len(edges), value.shape[1]
+    size = 1 + len(place) + 2 * len(edges)
     segments = Segments(np.empty(size), np.empty((size, k)), np.empty((size + 1, k)))
     center = split + 2 * b0
 
@@ -136,37 +137,42 @@ def sum_up(
     return replace(curve, first=first, last=last) if len(edges) else curve
 
 
-def _sum_one_kind(knots: Knots, value: np.ndarray, slope: np.ndarray) -> LineCurve:
+def _sum_one_kind(table: np.ndarray, value: np.ndarray, slope: np.ndarray) -> LineCurve:
     """Sum up knots that count 1 everywhere."""
-    keys, split, bits = _labelled(knots.place)
+    keys, split, bits = _labelled(table)
     size, k = 1 + len(keys), len(value)
     places, values, slopes = np.empty(size), np.empty((size, k)), np.empty((size + 1, k))
     places[split] = 0.0
-    _put_in_order(knots, keys, bits, slice(split), places[:split], slopes[:split])
+    _put_in_order(table, keys, bits, slice(split), places[:split], slopes[:split])
     behind = slice(split, None)
-    _put_in_order(knots, keys, bits, behind, places[split + 1 :], slopes[split + 2 :])
+    _put_in_order(table, keys, bits, behind, places[split + 1 :], slopes[split + 2 :])
     for side in (1, -1):
         sweep_one_kind(places, values, slopes, split, side, value, slope)
     return LineCurve(None, 0.0, 0.0, places, values, slopes, split)
 
 
-def _labelled(numbers: np.ndarray) -> tuple[np.ndarray, int, int]:
-    """Return keys of finite numbers, almost in order, how many are not above 0, and their bits.
+def _labelled(table: np.ndarray) -> tuple[np.ndarray, int, int]:
+    """Return keys for the first column of a table, how many are not above 0, and bits of numbers.
 
-    The last bits of a key are the number's place in the list. Sorting them takes half the time of
-    np.argsort.
+    A key is a number whose last bits are the number of its row. Keys are sorted, so that rows are
+    almost in order: that takes half the time of np.argsort.
     """
-    bits = max(len(numbers) - 1, 1).bit_length()
-    keys = np.empty(len(numbers), np.int64)
-    split = label(numbers, keys, bits)
+    bits = max(len(table) - 1, 1).bit_length()
+    keys = np.empty(len(table), np.int64)
+    split = label(table, keys, bits)
     keys.view(np.float64).sort()
     return keys, split, bits
 
 
 def _put_in_order(
-    knots: Knots, keys: np.ndarray, bits: int, part: slice, place: np.ndarray, rise: np.ndarray
+    table: np.ndarray,
+    keys: np.ndarray,
+    bits: int,
+    part: slice,
+    first: np.ndarray,
+    others: np.ndarray,
 ) -> None:
-    """Fill in places and rises of a part of the knots in order; keys become their numbers."""
-    if not settle(knots.place, knots.rise, keys[part], bits, place, rise):
-        keys[part] = np.argsort(knots.place)[part]
-        settle(knots.place, knots.rise, keys[part], bits, place, rise)
+    """Fill in the columns of some rows of a table in order; keys become the numbers of rows."""
+    if not settle(table, keys[part], bits, first, others):
+        keys[part] = np.argsort(table[:, 0])[part]
+        settle(table, keys[part], bits, first, others)

@@ -43,29 +43,26 @@ class Walker:
             self.last.weight,
         )
         self.lines = lines
-        self.free: list[Room] = []  # room that nobody uses now
+        self.free: list[Workspace] = []  # those that nobody uses now
 
-    def along(self, line: Line) -> Direction:
-        """Return the network along the line of a column."""
-        return Direction(self, line)
-
-    def room(self) -> Room:
-        """Return room for the walks along some lines."""
+    def workspace(self) -> Workspace:
+        """Return one that is free; whoever has used it puts it back."""
         try:
             return self.free.pop()
-        except IndexError:  # threads have all there is
-            return Room(self.units, self.lines)
+        except IndexError:  # other threads have all there are
+            return Workspace(self.units, self.lines)
 
 
-class Room:
+class Workspace:
     """Room for the walks along some lines, which grows where it has to."""
 
     def __init__(self, units: rooms.Units, lines: int) -> None:
         self.units = units
-        self.events = 2 * len(units.slopes) + rooms.BLOCK * (int(units.widths.max()) + 2)
+        first, widest, total = int(units.widths[0]), int(units.widths.max()), len(units.slopes)
+        self.events = first + 1 if len(units.widths) < 3 else total + rooms.BLOCK * (widest + 2)
         self.start = rooms.room_for_start(units, lines)
         self.walks = rooms.room_for_walks(units, self.events)
-        size = lines * len(units.slopes) + (int(units.widths.max()) + 1) ** 2
+        size = lines * total + (first + 1) * (widest + 1)
         self.knots = rooms.room_for_knots(size, len(units.last), lines)
 
     def walk(self, start: rooms.Start, rays: np.ndarray, weight: np.ndarray) -> rooms.Knots:
@@ -79,13 +76,11 @@ class Room:
                 self.events *= 2
                 self.walks = rooms.room_for_walks(self.units, self.events)
             elif lacking == KNOTS:
-                place, rise, ends = self.knots
-                self.knots = rooms.room_for_knots(2 * len(place), rise.shape[1], len(ends))
-                for old, new in zip((place[:found], rise[:found], ends), self.knots, strict=True):
-                    new[: len(old)] = old
+                table, ends = self.knots
+                self.knots = rooms.room_for_knots(2 * len(table), len(self.units.last), len(ends))
+                self.knots.table[:found], self.knots.ends[:] = table[:found], ends
             else:
-                place, rise, ends = self.knots
-                return rooms.Knots(place[:found], rise[:found], ends[: len(weight)])
+                return rooms.Knots(self.knots.table[:found], self.knots.ends[: len(weight)])
 
 
 class Direction:
@@ -102,17 +97,17 @@ class Direction:
         self.rays = rays[-1]  # (2, k) slopes of the output far to the right, and to the left
 
     def walk(
-        self, Z: np.ndarray, weight: np.ndarray, room: Room
+        self, Z: np.ndarray, weight: np.ndarray, workspace: Workspace
     ) -> tuple[np.ndarray, np.ndarray, rooms.Knots]:
         """Return value and slope of the output at inputs, (n, k), and its knots from there on.
 
-        All is multiplied by the weights of the rows. The knots stand in the room.
+        All is multiplied by the weights of the rows. The knots stand in the workspace.
         """
-        walker, n = self.walker, len(Z)
-        start = rooms.Start(*(part[..., :n, :] for part in room.start))
+        walker = self.walker
+        start = rooms.Start(*(part[: len(Z)] for part in workspace.start))
         first, *others = walker.layers
-        m = len(first.bias)
-        z, s, u = start.numbers[:, :m], start.slopes[:, :m], 0
+        m, u = len(first.bias), 0
+        z, s = start.numbers[:, :m], start.slopes[:, :m]
         np.matmul(Z, first.weight.T, out=z)
         z += first.bias
         s[:] = self.hidden_rays[0, :m]
@@ -121,19 +116,16 @@ class Direction:
         start.order.view(np.float64).sort(axis=1)
         find_order(start.places, start.order, bits)
         for layer, behind in zip(walker.layers, [*others, walker.last], strict=True):
+            find_sides(start, u, layer.slope)
             m, k = len(layer.bias), len(behind.bias)
-            passed = start.passed[..., :m]
-            find_sides(z, s, layer.slope, start.turns[:, u : u + m], passed)
             u += m
+            z, s = start.numbers[:, u : u + k], start.slopes[:, u : u + k]
             if behind is walker.last:
-                z, s = passed @ behind.weight.T
-                z += behind.bias
-            else:
-                z, s = start.numbers[:, u : u + k], start.slopes[:, u : u + k]
-                np.matmul(passed[0], behind.weight.T, out=z)
-                z += behind.bias
-                np.matmul(passed[1], behind.weight.T, out=s)
-        knots = room.walk(start, self.hidden_rays, weight)
+                z, s = np.empty((2, len(Z), k))
+            np.matmul(start.passed[:, :m], behind.weight.T, out=z)
+            np.matmul(start.passed_slopes[:, :m], behind.weight.T, out=s)
+            z += behind.bias
+        knots = workspace.walk(start, self.hidden_rays, weight)
         return weight[:, None] * z, weight[:, None] * s, knots
 
 

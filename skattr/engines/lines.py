@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_limits
 from skattr import frames
 from skattr.engines.base import Engine, Jobs, Own
 from skattr.engines.line_curves import LineCurve, Shares, sum_up
-from skattr.engines.line_walks import Walker
+from skattr.engines.line_walks import Direction, Walker
 from skattr.kernels.line_rooms import Knots
 from skattr.measures.base import Measure
 from skattr.measures.row_weights import RowWeights
@@ -187,7 +187,7 @@ def _curve(walker: Walker, pieces: ReluNetwork, state: Rows, k: int, jobs: Jobs)
     assert state.numbers is not None
     numbers, line, shares = state.numbers, pieces.lines[k], _shares(state, k)
     middle = _middle(line, numbers)
-    network = walker.along(line)
+    network = Direction(walker, line)
     own = line.start + middle * line.direction
     starts = range(0, len(numbers), LINES)
 
@@ -195,11 +195,11 @@ def _curve(walker: Walker, pieces: ReluNetwork, state: Rows, k: int, jobs: Jobs)
         some = slice(begin, begin + LINES)
         Z = numbers[some].copy()
         Z[:, line.places] = own
-        room = walker.room()
-        value, slope, knots = network.walk(Z, shares.weight[some], room)
+        workspace = walker.workspace()
+        value, slope, knots = network.walk(Z, shares.weight[some], workspace)
         if len(starts) > 1:  # else nobody walks before these are summed up
             knots = Knots(*(part.copy() for part in knots))
-        walker.free.append(room)
+        walker.free.append(workspace)
         return value, slope, knots
 
     values, slopes, parts = zip(*in_order(walk, starts, jobs.n_jobs), strict=True)
@@ -208,7 +208,7 @@ def _curve(walker: Walker, pieces: ReluNetwork, state: Rows, k: int, jobs: Jobs)
     np.add.at(total, shares.kind, np.concatenate(values))
     np.add.at(slope, shares.kind, np.concatenate(slopes))
     counts = np.concatenate([np.diff(part.ends, prepend=0) for part in parts])
-    knots = Knots(_joined([p.place for p in parts]), _joined([p.rise for p in parts]), counts)
+    knots = Knots(_joined([part.table for part in parts]), counts)
     curve = sum_up(knots, shares, total, slope, (shares.edges - line.origin) - middle)
     curve.slopes[0], curve.slopes[-1] = -network.rays[1], network.rays[0]
     return replace(

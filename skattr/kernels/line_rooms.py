@@ -30,10 +30,11 @@ class Start(NamedTuple):
 
     numbers: np.ndarray  # (n, M)
     slopes: np.ndarray  # (n, M) to the right
-    turns: np.ndarray  # (n, M) 1 on the positive side, else -1, and 0 for units without a kink
+    turns: np.ndarray  # (n, M) numbers that have the sign of the side
     places: np.ndarray  # (n, m) where the units of the first layer are 0; inf: nowhere
     order: np.ndarray  # (n, m) the units in the order of these
-    passed: np.ndarray  # (2, n, m) what a layer returns, and its slopes
+    passed: np.ndarray  # (n, m) what a layer returns
+    passed_slopes: np.ndarray  # (n, m)
 
 
 class Events(NamedTuple):
@@ -43,7 +44,7 @@ class Events(NamedTuple):
     unit: np.ndarray  # the unit of the layer before that flips, or -1 if all slopes change
     amount: np.ndarray  # by how much the slope of what that unit returns rises
     row: np.ndarray  # s ← keep · s + factor · rows[row:], and up to the next event y ← y + du · s
-    steps: np.ndarray  # (3, size) factor, keep and du
+    steps: np.ndarray  # (size, 3) factor, keep and du
     out: np.ndarray  # (size, k) slopes of the outputs behind them
     flips: np.ndarray  # (size, k) by how much these rise up to the next event
 
@@ -66,8 +67,7 @@ class Line(NamedTuple):
 class Knots(NamedTuple):
     """Where the output has kinks."""
 
-    place: np.ndarray  # (N,) u
-    rise: np.ndarray  # (N, k) of the slope
+    table: np.ndarray  # (N, 1 + k) u, and by how much the slopes of k outputs rise there
     ends: np.ndarray  # (n,) how many there are up to the end of line i
 
 
@@ -79,17 +79,14 @@ class Room(NamedTuple):
     rows: np.ndarray  # the weights, and 2 · E + 5 rows of m slopes
     before: np.ndarray  # ((E + BLOCK) · m,) slopes of what the layer before returns at its events
     behind: np.ndarray  # of what the layer returns
-    y: np.ndarray  # (2 · m,) before and behind four events, or the other way round
-    s: np.ndarray  # (2 · m,) slopes
-    turn: np.ndarray  # (m,)
-    gain: np.ndarray  # (m,) slope of the side
-    share: np.ndarray  # (k · m,) what k outputs have of the last layer's units
-    found: np.ndarray  # bits of the units that may pass 0
+    state: np.ndarray  # (2 · 3 · m,) the units before and behind four events, or vice versa, eight
+    #  at a time: where they are, their slopes, and numbers that have the sign of their sides
+    found: np.ndarray  # bits of the units that may pass 0 meanwhile
+    work: np.ndarray  # (m,) units
     track: np.ndarray  # (2 · BLOCK,) a unit at four events: its slopes behind them, and its numbers
     flips: np.ndarray  # (2, BLOCK, m) behind event b: where, and by how much slopes rise
     flipped: np.ndarray  # (BLOCK, m) which units
     counts: np.ndarray  # (BLOCK,) how many
-    units: np.ndarray  # (m,)
     entering: np.ndarray  # (m,) slopes of what comes in
 
 
@@ -97,8 +94,10 @@ def room_for_start(units: Units, n: int) -> Start:
     """Return room for n lines."""
     m, M = units.widths[0], len(units.slopes)
     numbers, slopes, turns = (aligned(n * M).reshape(n, M) for _ in range(3))
-    passed = np.empty((2, n, units.widths.max()))
-    return Start(numbers, slopes, turns, np.empty((n, m)), np.empty((n, m), np.int64), passed)
+    widest = units.widths.max()
+    passed, passed_slopes = (aligned(n * widest).reshape(n, widest) for _ in range(2))
+    places, order = np.empty((n, m)), np.empty((n, m), np.int64)
+    return Start(numbers, slopes, turns, places, order, passed, passed_slopes)
 
 
 def room_for_walks(units: Units, events: int) -> Room:
@@ -109,16 +108,15 @@ def room_for_walks(units: Units, events: int) -> Room:
     before, behind = (aligned((events + BLOCK) * m) for _ in range(2))
     return Room(
         _room_for_events(events, k), _room_for_events(events, k), rows, before, behind,
-        aligned(2 * m), aligned(2 * m), aligned(m), aligned(m), aligned(k * m),
-        np.empty(-(-m // WORD), np.uint64), np.empty(2 * BLOCK), np.empty((2, BLOCK, m)),
-        np.empty((BLOCK, m), np.int64), np.empty(BLOCK, np.int64), np.empty(m, np.int64),
-        np.empty(m),
+        aligned(2 * 3 * m), np.empty(-(-m // WORD), np.uint64), np.empty(m, np.int64),
+        np.empty(2 * BLOCK), np.empty((2, BLOCK, m)), np.empty((BLOCK, m), np.int64),
+        np.empty(BLOCK, np.int64), np.empty(m),
     )  # fmt: skip
 
 
 def room_for_knots(size: int, k: int, n: int) -> Knots:
     """Return room for knots of n lines."""
-    return Knots(np.empty(size), np.empty((size, k)), np.empty(n, np.int64))
+    return Knots(np.empty((size, 1 + k)), np.empty(n, np.int64))
 
 
 def _room_for_events(size: int, k: int) -> Events:
@@ -126,5 +124,5 @@ def _room_for_events(size: int, k: int) -> Events:
     size += BLOCK
     return Events(
         np.empty(size), np.empty(size, np.int64), np.empty(size), np.empty(size, np.int64),
-        np.empty((3, size)), np.empty((size, k)), np.zeros((size, k)),
+        np.empty((size, 3)), np.empty((size, k)), np.zeros((size, k)),
     )  # fmt: skip

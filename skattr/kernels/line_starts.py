@@ -3,6 +3,7 @@
 import numpy as np
 
 from skattr.kernels.compiled import kernel
+from skattr.kernels.vectors import WIDTH, choose, load, spread, store, times, unless_zero
 
 MOST = np.finfo(np.float64).max
 
@@ -41,12 +42,18 @@ def find_order(places, order, bits):
 
 
 @kernel
-def find_sides(z, s, slope, turns, passed):
-    """Fill in on which side units are, and what they return: numbers, and slopes to the right."""
-    n, m = z.shape
+def find_sides(start, u, slope):
+    """Fill in on which side the units from u on are, and what they return.
+
+    What is 0 counts as where it goes to the right, on the negative side if it stays 0.
+    """
+    (n, M), (_, wide) = start.numbers.shape, start.passed.shape
     for i in range(n):
-        for h in range(m):
-            up = (z[i, h] > 0.0) | ((z[i, h] == 0.0) & (s[i, h] > 0.0))
-            gain = 1.0 if up else slope[h]
-            turns[i, h] = 0.0 if slope[h] == 1.0 else 1.0 if up else -1.0
-            passed[0, i, h], passed[1, i, h] = gain * z[i, h], gain * s[i, h]
+        for h in range(0, len(slope), WIDTH):
+            at, to = i * M + u + h, i * wide + h
+            z, s = load(start.numbers, at), load(start.slopes, at)
+            turn = unless_zero(z, unless_zero(s, spread(-1.0)))
+            gain = choose(turn, load(slope, h), spread(1.0))
+            store(start.turns, at, turn)
+            store(start.passed, to, times(gain, z))
+            store(start.passed_slopes, to, times(gain, s))

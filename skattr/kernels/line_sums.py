@@ -144,34 +144,38 @@ def sweep_one_kind(knots, values, slopes, center, side, value, slope):
 
 
 @kernel
-def label(numbers, keys, bits):
-    """Fill in numbers whose last bits are their places; return how many are not above 0."""
-    words, found = numbers.view(np.int64), 0
+def label(table, keys, bits):
+    """Fill in numbers of a table's first column, their last bits replaced by the number of the row.
+
+    Returns how many of them are not above 0.
+    """
+    words, found = table.view(np.int64), 0
     for i in range(len(keys)):
-        keys[i] = words[i] >> bits << bits | i
-        found += numbers[i] <= 0.0
+        keys[i] = words[i, 0] >> bits << bits | i
+        found += table[i, 0] <= 0.0
     return found
 
 
 @kernel
-def settle(numbers, rise, keys, bits, in_order, their_rise):
-    """Fill in numbers and rises in order, given sorted keys, which become their places in the list.
+def settle(table, keys, bits, first, others):
+    """Fill in the first column of a table and the others in order of the first, given sorted keys.
 
-    Keys are almost in order: what is not is moved. Return False if that takes too long.
+    Keys become the numbers of the rows. They are almost in order: what is not is moved. Returns
+    False if that takes too long.
     """
-    mask, patience = (1 << bits) - 1, 8 * len(keys)
+    mask, patience, k = (1 << bits) - 1, 8 * len(keys), others.shape[1]
     for j in range(len(keys)):
-        place, to = keys[j] & mask, j
-        number = numbers[place]
-        while to > 0 and in_order[to - 1] > number:
-            keys[to], in_order[to] = keys[to - 1], in_order[to - 1]
-            for o in range(rise.shape[1]):
-                their_rise[to, o] = their_rise[to - 1, o]
+        row, to = keys[j] & mask, j
+        number = table[row, 0]
+        while to > 0 and first[to - 1] > number:
+            keys[to], first[to] = keys[to - 1], first[to - 1]
+            for o in range(k):
+                others[to, o] = others[to - 1, o]
             to -= 1
             patience -= 1
-        keys[to], in_order[to] = place, number
-        for o in range(rise.shape[1]):
-            their_rise[to, o] = rise[place, o]
+        keys[to], first[to] = row, number
+        for o in range(k):
+            others[to, o] = table[row, 1 + o]
         if patience < 0:
             return False
     return True

@@ -46,7 +46,7 @@ def _walk(units, start, i, ray, line, room, knots, found):
     here, there, rows, before, behind = room[:5]
     n = _first_events(units, start, i, ray, line.side, here, before)
     if L == 1:
-        if found + n > len(knots.place):
+        if found + n > len(knots.table):
             return -KNOTS
         return put_flips(here, n, units.last, line, knots, found)
     n_before, u, w = np.int64(1), p, np.int64(0)  # how often all slopes of the layer before change
@@ -57,7 +57,7 @@ def _walk(units, start, i, ray, line, room, knots, found):
         if at == 1:
             _fill(start.slopes[i, own], line.side, rows, end)
         else:
-            multiply(before, n_before, p, units.tiles, w, m, rows, end, room.units)
+            multiply(before, n_before, p, units.tiles, w, m, rows, end, room.work)
         _plan(rows, w, p, m, end, n_before, here, n, before, ray[own], room.entering)
         if at + 1 == L:
             break
@@ -66,7 +66,7 @@ def _walk(units, start, i, ray, line, room, knots, found):
             return -EVENTS
         here, there, before, behind = there, here, behind, before
         u, w, p = u + m, w + m * p, m
-    if found + n * (m + 1) > len(knots.place):
+    if found + n * (m + 1) > len(knots.table):
         return -KNOTS
     return walk_last_layer(rows, layer, units.last, here, n, room, line, knots, found)
 
@@ -115,23 +115,23 @@ def _plan(rows, own, p, m, fresh, n_fresh, events, n, incoming, ray, entering):
     time, unit, amount, row, steps = events[:5]
     met, free = 0, fresh + n_fresh * m
     for e in range(n - 1):
-        row[e], steps[0, e], steps[1, e] = own + unit[e] * m, amount[e], 1.0
-        steps[2, e] = time[e + 1] - time[e]
+        row[e], steps[e, 0], steps[e, 1] = own + unit[e] * m, amount[e], 1.0
+        steps[e, 2] = time[e + 1] - time[e]
         if unit[e] < 0:
-            row[e], steps[0, e], steps[1, e] = fresh + met * m, 1.0, 0.0
+            row[e], steps[e, 0], steps[e, 1] = fresh + met * m, 1.0, 0.0
             met += 1
-        elif steps[2, e] > LEAP * time[e] and time[e] > 0.0:
+        elif steps[e, 2] > LEAP * time[e] and time[e] > 0.0:
             for h in range(p):
                 entering[h] = incoming[(met - 1) * p + h]
             _afresh(rows, own, p, m, unit, amount, e, entering, free)
-            row[e], steps[0, e], steps[1, e] = free, 1.0, 0.0
+            row[e], steps[e, 0], steps[e, 1] = free, 1.0, 0.0
             free += m
     for i in range(m):
         rows[free + i] = ray[i]
-    row[n - 1], steps[0, n - 1], steps[1, n - 1], steps[2, n - 1] = free, 1.0, 0.0, MOST
+    row[n - 1], steps[n - 1, 0], steps[n - 1, 1], steps[n - 1, 2] = free, 1.0, 0.0, MOST
     time[n] = np.inf
     for e in range(n, n + BLOCK - 1):
-        row[e], steps[0, e], steps[1, e], steps[2, e] = own, 0.0, 1.0, 0.0
+        row[e], steps[e, 0], steps[e, 1], steps[e, 2] = own, 0.0, 1.0, 0.0
 
 
 @kernel

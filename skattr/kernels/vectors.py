@@ -81,6 +81,18 @@ def store(typingctx, array, place, numbers):
 
 
 @intrinsic
+def number(typingctx, array, place):
+    """Return one number of an array. Unlike array[place] it takes no time to look for -1."""
+
+    def codegen(context, builder, signature, args):
+        array = context.make_array(signature.args[0])(context, builder, args[0])
+        return builder.load(builder.gep(array.data, [args[1]]))
+
+    _check(array)
+    return types.float64(array, types.intp), codegen
+
+
+@intrinsic
 def spread(typingctx, number):
     """Return a number eight times."""
 
@@ -122,6 +134,16 @@ def choose(typingctx, test, a, b):
         return builder.select(below, *args[1:])
 
     return vector(vector, vector, vector), codegen
+
+
+@intrinsic
+def unless_zero(typingctx, a, b):
+    """Return a, or b where a is 0."""
+
+    def codegen(context, builder, signature, args):
+        return builder.select(builder.fcmp_ordered("==", args[0], NUMBERS(None)), args[1], args[0])
+
+    return vector(vector, vector), codegen
 
 
 @intrinsic
