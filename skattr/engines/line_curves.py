@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,6 +11,8 @@ import numpy as np
 from skattr.kernels.line_rooms import Knots
 from skattr.kernels.line_sums import Segments, label, settle, sweep, sweep_one_kind
 from skattr.measures.bins import Bins, as_numbers
+
+PIECE = 2**21  # numbers of several curves that stand in one piece of memory
 
 
 @dataclass(eq=False)
@@ -93,15 +96,36 @@ class Shares:
     bins: Bins | None = None
 
 
+class Shelf:
+    """Room for the numbers of curves, in pieces that hold many: large ones come in large pages."""
+
+    def __init__(self, expected: int) -> None:
+        self.piece = min(expected, PIECE)
+        self.left = np.empty(0)
+
+    def take(self, *shape: int) -> np.ndarray:
+        """Return room that nobody else has."""
+        size = math.prod(shape)
+        if size > len(self.left):
+            self.left = np.empty(max(size, self.piece))
+        taken, self.left = self.left[:size], self.left[size:]
+        return taken.reshape(shape)
+
+
 def sum_up(
-    knots: Knots, shares: Shares, value: np.ndarray, slope: np.ndarray, edges: np.ndarray
+    knots: Knots,
+    shares: Shares,
+    value: np.ndarray,
+    slope: np.ndarray,
+    edges: np.ndarray,
+    shelf: Shelf,
 ) -> LineCurve:
     """Sum the knots of all rows up, to the right and to the left of the middle.
 
     `value` and `slope` (kinds, k) are those in the middle, `edges` distances from it.
     """
     if shares.bins is None:
-        return _sum_one_kind(knots.table, value[0], slope[0])
+        return _sum_one_kind(knots.table, value[0], slope[0], shelf)
     table, k = knots.table, value.shape[1]
     keys, split, bits = _labelled(table)
     place, rise = np.empty(len(table)), np.empty((len(table), k))
@@ -137,11 +161,13 @@ def sum_up(
     return replace(curve, first=first, last=last) if len(edges) else curve
 
 
-def _sum_one_kind(table: np.ndarray, value: np.ndarray, slope: np.ndarray) -> LineCurve:
+def _sum_one_kind(
+    table: np.ndarray, value: np.ndarray, slope: np.ndarray, shelf: Shelf
+) -> LineCurve:
     """Sum up knots that count 1 everywhere."""
     keys, split, bits = _labelled(table)
     size, k = 1 + len(keys), len(value)
-    places, values, slopes = np.empty(size), np.empty((size, k)), np.empty((size + 1, k))
+    places, values, slopes = shelf.take(size), shelf.take(size, k), shelf.take(size + 1, k)
     places[split] = 0.0
     _put_in_order(table, keys, bits, slice(split), places[:split], slopes[:split])
     behind = slice(split, None)

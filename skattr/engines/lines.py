@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_limits
 
 from skattr import frames
 from skattr.engines.base import Engine, Jobs, Own
-from skattr.engines.line_curves import LineCurve, Shares, sum_up
+from skattr.engines.line_curves import LineCurve, Shares, Shelf, sum_up
 from skattr.engines.line_walks import Direction, Walker
 from skattr.kernels.line_rooms import Knots
 from skattr.measures.base import Measure
@@ -97,11 +97,11 @@ class Lines(Engine):
         size = len(single) * len(state.numbers) * units * (2 + 2 * pieces.n_outputs)
         curves: list[LineCurve | None] = [None] * len(state.own)
         if size <= ROOM:
-            walker = Walker(pieces, min(LINES, len(state.numbers)))
+            walker, shelf = Walker(pieces, min(LINES, len(state.numbers))), Shelf(size)
             with threadpool_limits(1):  # lines are walked in threads
                 for a, columns in enumerate(state.own):
                     if len(columns) == 1 and columns[0] in single:
-                        curves[a] = _curve(walker, pieces, state, columns[0], jobs)
+                        curves[a] = _curve(walker, pieces, state, columns[0], jobs, shelf)
         return replace(state, curves=curves)
 
     def mean(self, pieces: ReluNetwork, state: Rows) -> np.ndarray:
@@ -118,12 +118,12 @@ class Lines(Engine):
     ) -> np.ndarray:
         """Return curves that were too large to keep, and sums over rows where there is none."""
         result = np.empty((len(X), len(chosen), pieces.n_outputs))
-        walker = Walker(pieces, min(LINES, len(state.numbers)))
+        walker, shelf = Walker(pieces, min(LINES, len(state.numbers))), Shelf(0)
         with threadpool_limits(1):
             for place, a in enumerate(chosen):
                 columns = own[a]
                 if len(columns) == 1 and _has_line(pieces, state, columns[0]):
-                    curve = _curve(walker, pieces, state, columns[0], jobs)
+                    curve = _curve(walker, pieces, state, columns[0], jobs, shelf)
                     result[:, place] = curve.at(None, frames.column(X, columns[0]))
                 else:
                     result[:, place] = _sums(pieces, state, X, columns, jobs)
@@ -182,7 +182,9 @@ def _shares(state: Rows, k: int) -> Shares:
     return Shares(state.given.weight, state.given.rows[k], table, edges, column.bins)
 
 
-def _curve(walker: Walker, pieces: ReluNetwork, state: Rows, k: int, jobs: Jobs) -> LineCurve:
+def _curve(
+    walker: Walker, pieces: ReluNetwork, state: Rows, k: int, jobs: Jobs, shelf: Shelf
+) -> LineCurve:
     """Return the curve of a column."""
     assert state.numbers is not None
     numbers, line, shares = state.numbers, pieces.lines[k], _shares(state, k)
@@ -209,7 +211,8 @@ def _curve(walker: Walker, pieces: ReluNetwork, state: Rows, k: int, jobs: Jobs)
     np.add.at(slope, shares.kind, np.concatenate(slopes))
     counts = np.concatenate([np.diff(part.ends, prepend=0) for part in parts])
     knots = Knots(_joined([part.table for part in parts]), counts)
-    curve = sum_up(knots, shares, total, slope, (shares.edges - line.origin) - middle)
+    edges = (shares.edges - line.origin) - middle
+    curve = sum_up(knots, shares, total, slope, edges, shelf)
     curve.slopes[0], curve.slopes[-1] = -network.rays[1], network.rays[0]
     return replace(
         curve, name=pieces.names[k], origin=line.origin, middle=middle,

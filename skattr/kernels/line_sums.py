@@ -11,6 +11,7 @@ import numpy as np
 from numba import njit
 
 from skattr.kernels.compiled import kernel
+from skattr.kernels.vectors import number
 
 
 class Segments(NamedTuple):
@@ -163,19 +164,22 @@ def settle(table, keys, bits, first, others):
     Keys become the numbers of the rows. They are almost in order: what is not is moved. Returns
     False if that takes too long.
     """
-    mask, patience, k = (1 << bits) - 1, 8 * len(keys), others.shape[1]
+    mask, patience, wide = (1 << bits) - 1, 8 * len(keys), table.shape[1]
+    before = -np.inf
     for j in range(len(keys)):
         row, to = keys[j] & mask, j
-        number = table[row, 0]
-        while to > 0 and first[to - 1] > number:
-            keys[to], first[to] = keys[to - 1], first[to - 1]
-            for o in range(k):
-                others[to, o] = others[to - 1, o]
-            to -= 1
-            patience -= 1
-        keys[to], first[to] = row, number
-        for o in range(k):
-            others[to, o] = table[row, 1 + o]
-        if patience < 0:
-            return False
+        own = number(table, row * wide)
+        if own < before:
+            while to > 0 and first[to - 1] > own:
+                keys[to], first[to] = keys[to - 1], first[to - 1]
+                for o in range(wide - 1):
+                    others[to, o] = others[to - 1, o]
+                to -= 1
+                patience -= 1
+            if patience < 0:
+                return False
+        before = max(own, before)
+        keys[to], first[to] = row, own
+        for o in range(1, wide):
+            others[to, o - 1] = number(table, row * wide + o)
     return True

@@ -13,7 +13,7 @@ from skattr.kernels.compiled import kernel
 from skattr.kernels.line_rooms import BLOCK, Layer, Line
 from skattr.kernels.line_units import put_flips, walk_last_layer, walk_layer
 from skattr.kernels.sparse_rows import multiply
-from skattr.kernels.vectors import WIDTH, load, spread, store, times, times_plus
+from skattr.kernels.vectors import WIDTH, choose, load, spread, store, times, times_plus
 
 LEAP = 64.0  # from u to beyond that multiple of it slopes are computed afresh
 MOST = np.finfo(np.float64).max
@@ -91,8 +91,10 @@ def _first_events(units, start, i, ray, side, events, returned):
             break
         time[n], unit[n], amount[n] = abs(places[h]), h, (1.0 - units.slopes[h]) * abs(ray[h])
         n += 1
-    for h in range(m):
-        returned[h] = ray[h] * (units.slopes[h] if start.turns[i, h] < 0.0 else 1.0)
+    for h in range(0, m, WIDTH):
+        turn = load(start.turns, i * len(units.slopes) + h)
+        gain = choose(turn, load(units.slopes, h), spread(1.0))
+        store(returned, h, times(gain, load(ray, h)))
     return n
 
 
@@ -113,21 +115,21 @@ def _plan(rows, own, p, m, fresh, n_fresh, events, n, incoming, ray, entering):
     away, what is left of slopes that cancel would count: they are computed afresh.
     """
     time, unit, amount, row, steps = events[:5]
-    met, free = 0, fresh + n_fresh * m
+    met, free, here = 0, fresh + n_fresh * m, 0.0
     for e in range(n - 1):
-        row[e], steps[e, 0], steps[e, 1] = own + unit[e] * m, amount[e], 1.0
-        steps[e, 2] = time[e + 1] - time[e]
+        du, place, factor, keep = time[e + 1] - here, own + unit[e] * m, amount[e], 1.0
         if unit[e] < 0:
-            row[e], steps[e, 0], steps[e, 1] = fresh + met * m, 1.0, 0.0
+            place, factor, keep = fresh + met * m, 1.0, 0.0
             met += 1
-        elif steps[e, 2] > LEAP * time[e] and time[e] > 0.0:
+        elif du > LEAP * here and here > 0.0:
             for h in range(p):
                 entering[h] = incoming[(met - 1) * p + h]
             _afresh(rows, own, p, m, unit, amount, e, entering, free)
-            row[e], steps[e, 0], steps[e, 1] = free, 1.0, 0.0
+            place, factor, keep = free, 1.0, 0.0
             free += m
-    for i in range(m):
-        rows[free + i] = ray[i]
+        row[e], steps[e, 0], steps[e, 1], steps[e, 2] = place, factor, keep, du
+        here = time[e + 1]
+    _fill(ray, 1.0, rows, free)
     row[n - 1], steps[n - 1, 0], steps[n - 1, 1], steps[n - 1, 2] = free, 1.0, 0.0, MOST
     time[n] = np.inf
     for e in range(n, n + BLOCK - 1):
