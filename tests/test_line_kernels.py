@@ -1,5 +1,8 @@
 """The kernels behind curves of ReLU networks, each against numpy."""
 
+import warnings
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from numba import njit
@@ -25,6 +28,7 @@ def combined(a, b, out):
     vectors.store(out, 0, vectors.times(x, y))
     vectors.store(out, 8, vectors.times_plus(x, y, vectors.spread(0.25)))
     vectors.store(out, 16, vectors.choose(x, y, vectors.spread(7.0)))
+    vectors.store(out, 24, vectors.unless_zero(x, y))
     change = vectors.signs(vectors.differ(vectors.spread(0.0), x, y))
     both = vectors.signs(vectors.differ(y, x, x))
     return vectors.signs(x), vectors.nonzero(x), change, both, vectors.total(y)
@@ -35,12 +39,13 @@ def bits(flags):
 
 
 def test_vectors_are_eight_numbers():
-    out = np.empty((3, 8))
+    out = np.empty((4, 8))
     with np.errstate(invalid="ignore"):
         signs, nonzero, change, both, total = combined(A, B, out)
         np.testing.assert_array_equal(out[0], A * B)
         np.testing.assert_allclose(out[1], A * B + 0.25, rtol=1e-15)
         np.testing.assert_array_equal(out[2], np.where(A < 0, B, 7.0))
+    np.testing.assert_array_equal(out[3], np.where(A == 0, B, A))
     assert signs == bits(np.signbit(A))
     assert nonzero == bits(A != 0)
     assert change == bits(np.signbit(A) != np.signbit(B))
@@ -51,7 +56,7 @@ def test_vectors_are_eight_numbers():
 @pytest.mark.parametrize("wrong", [np.empty((16, 16)).T, np.empty(16)[::2], np.empty(16, "f4")])
 def test_vectors_of_arrays_that_are_not_contiguous(wrong):
     with pytest.raises(TypingError, match="vectors are parts of contiguous arrays of float64"):
-        combined(wrong, B, np.empty((3, 8)))
+        combined(wrong, B, np.empty((4, 8)))
 
 
 @njit
@@ -73,7 +78,7 @@ def test_numbers_and_vectors_are_rounded_alike():
 def test_aligned_room(size):
     room = vectors.aligned(size)
     assert room.shape == (size,)
-    assert room.ctypes.data % 64 == 0
+    assert not size or room.ctypes.data % 64 == 0
 
 
 @pytest.mark.parametrize("spread", [1.0, 1e-9, 1e-13, 0.0])
@@ -82,16 +87,18 @@ def test_knots_in_order(spread, k):
     rng = np.random.default_rng(0)
     place = 1 + spread * rng.standard_cauchy(3000)
     place[::7] = place[3]
-    place[[5, 6, 8]] = -0.0, 5e-324, -1e300
     place[100:900] *= -1
+    place[[5, 6, 8]] = -0.0, 5e-324, -1e300
+    place[950:1000:2], place[951:1000:2] = 0.0, -0.0
     table = np.column_stack([place, rng.normal(size=(3000, k))])
     keys, split, n_bits = _labelled(table)
-    assert split == (place <= 0).sum()
+    assert split == np.signbit(place).sum()
     found, others = np.empty(3000), np.empty((3000, k))
     for part in (slice(split), slice(split, None)):
         _put_in_order(table, keys, n_bits, part, found[part], others[part])
     np.testing.assert_array_equal(np.sort(keys), np.arange(3000))
     np.testing.assert_array_equal(found, np.sort(place))
+    assert np.signbit(found[:split]).all() and not np.signbit(found[split:]).any()
     np.testing.assert_array_equal(np.column_stack([found, others]), table[keys])
 
 
@@ -117,7 +124,8 @@ def test_units_in_the_order_of_their_places(m):
     with np.errstate(all="ignore"):
         wanted = np.where((ray != 0) & (slope != 1), -z / ray, np.inf)
     np.testing.assert_array_equal(places, wanted)
-    order.view(float).sort(axis=1)
+    assert (np.signbit(places) | (places > 0) | (z != 0)).all()  # what is 0 flips to the left
+    order.sort(axis=1)
     find_order(places, order, m.bit_length())
     np.testing.assert_array_equal(np.sort(order, axis=1), np.tile(np.arange(m), (20, 1)))
     np.testing.assert_array_equal(
@@ -180,3 +188,64 @@ def test_rooms_grow(hidden, monkeypatch):
         assert found.curve(j).to_frame().equals(wanted.curve(j).to_frame())
     assert all(len(room.knots.table) > 1 for room in asked)
     assert len(hidden) < 3 or any(room.events > 32 for room in asked)
+
+
+def perceptron(weights, biases):
+    """Return a network x -> … -> one number with given weights."""
+    X = np.zeros((4, len(weights[0])))
+    model = MLPRegressor(hidden_layer_sizes=[len(bias) for bias in biases[:-1]], max_iter=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X, np.zeros(4))
+    model.coefs_ = [np.asarray(weight, dtype=float) for weight in weights]
+    model.intercepts_ = [np.asarray(bias, dtype=float) for bias in biases]
+    return model
+
+
+def same_curve(model, X, j, values):
+    """The curve of column j is the mean of the predictions, at some values."""
+    wanted = []
+    for value in values:
+        Z = X.copy()
+        Z[:, j] = value
+        wanted.append(model.predict(Z).mean())
+    found = MeasureExplainer(model).fit(X).curve(j)(values)
+    np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("order", [[0, 1], [1, 0]])
+def test_a_column_whose_slopes_overflow_leaves_the_others_alone(order):
+    first = np.zeros((2, 7))
+    first[0, 0], first[1, 1:] = 1e200, [1, -1, 1, -1, 1, -1]
+    second = np.array([[1e200, 1, -1, 2, -1, 1, 1], [-1e200, 1, 2, 1, 1, -2, 1]]).T
+    biases = [0, 0.1, 0.2, 0.3, 0.4, -0.6, -0.8], [0.5, 1], [0]
+    model = perceptron([first[order], second, np.ones((2, 1))], biases)
+    X = np.array([[-1e-250, -0.5]])[:, order]
+    with np.errstate(all="ignore"):
+        same_curve(model, X, order.index(1), np.array([-3.0, -1, 0, 1, 4]))
+
+
+@pytest.mark.parametrize("z", [-5e-324, 5e-324, 0.0])
+@pytest.mark.parametrize("deep", [False, True])
+def test_places_too_small_for_a_number_keep_their_side(z, deep):
+    weights = [np.array([[4.0, 1, 1], [1, 0, 0]]), np.ones((3, 1))]
+    biases = [np.array([0.0, -2, 2]), np.zeros(1)]
+    if deep:
+        weights, biases = [*weights, np.ones((1, 1))], [*biases, np.zeros(1)]
+    same_curve(perceptron(weights, biases), np.array([[0.0, z]]), 0, np.array([-1.0, 0.0, 1.0]))
+
+
+def test_machines_that_take_small_numbers_for_0():
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(0)
+    sizes = [2, 9, 8, 1]
+    weights = [rng.integers(-2, 3, pair) for pair in pairwise(sizes)]
+    model = perceptron(weights, [np.zeros(m) for m in sizes[1:]])
+    X = np.round(2 * rng.normal(size=(20, 2)))
+    if not torch.set_flush_denormal(True):
+        pytest.skip("this machine cannot")
+    try:
+        for j in range(2):
+            same_curve(model, X, j, np.linspace(-4, 4, 17))
+    finally:
+        torch.set_flush_denormal(False)

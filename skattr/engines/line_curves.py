@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from skattr.kernels.line_rooms import Knots
+from skattr.kernels.keys import MOST
 from skattr.kernels.line_sums import Segments, label, settle, sweep, sweep_one_kind
 from skattr.measures.bins import Bins, as_numbers
 
@@ -97,7 +97,10 @@ class Shares:
 
 
 class Shelf:
-    """Room for the numbers of curves, in pieces that hold many: large ones come in large pages."""
+    """Room for the numbers of curves, in pieces that hold many: large ones come in large pages.
+
+    A piece lives as long as any of its curves; those of one fit live and go together.
+    """
 
     def __init__(self, expected: int) -> None:
         self.piece = min(expected, PIECE)
@@ -113,7 +116,8 @@ class Shelf:
 
 
 def sum_up(
-    knots: Knots,
+    table: np.ndarray,
+    counts: np.ndarray,
     shares: Shares,
     value: np.ndarray,
     slope: np.ndarray,
@@ -122,16 +126,18 @@ def sum_up(
 ) -> LineCurve:
     """Sum the knots of all rows up, to the right and to the left of the middle.
 
+    The first of them are those of the first row, which has counts[0], and so on, in a table as in
+    kernels/line_rooms.py.
     `value` and `slope` (kinds, k) are those in the middle, `edges` distances from it.
     """
     if shares.bins is None:
-        return _sum_one_kind(knots.table, value[0], slope[0], shelf)
-    table, k = knots.table, value.shape[1]
+        return _sum_one_kind(table, value[0], slope[0], shelf)
+    k = value.shape[1]
     keys, split, bits = _labelled(table)
     place, rise = np.empty(len(table)), np.empty((len(table), k))
     _put_in_order(table, keys, bits, slice(split), place[:split], rise[:split])
     _put_in_order(table, keys, bits, slice(split, None), place[split:], rise[split:])
-    kind = shares.kind.repeat(knots.ends)[keys]
+    kind = shares.kind.repeat(counts)[keys]
     b0 = int(np.searchsorted(edges, 0.0, side="left"))  # the middle's bin
     size = 1 + len(place) + 2 * len(edges)
     segments = Segments(np.empty(size), np.empty((size, k)), np.empty((size + 1, k)))
@@ -178,15 +184,14 @@ def _sum_one_kind(
 
 
 def _labelled(table: np.ndarray) -> tuple[np.ndarray, int, int]:
-    """Return keys for the first column of a table, how many are not above 0, and bits of numbers.
+    """Return sorted keys of the first column of a table, how many are left of 0, and bits of rows.
 
-    A key is a number whose last bits are the number of its row. Keys are sorted, so that rows are
-    almost in order: that takes half the time of np.argsort.
+    Rows are almost in order then: keys have lost some bits of what they are made of.
     """
     bits = max(len(table) - 1, 1).bit_length()
     keys = np.empty(len(table), np.int64)
     split = label(table, keys, bits)
-    keys.view(np.float64).sort()
+    keys.sort()
     return keys, split, bits
 
 
@@ -200,5 +205,6 @@ def _put_in_order(
 ) -> None:
     """Fill in the columns of some rows of a table in order; keys become the numbers of rows."""
     if not settle(table, keys[part], bits, first, others):
-        keys[part] = np.argsort(table[:, 0])[part]
+        words = table[:, 0].copy().view(np.int64)  # -0 is left of 0
+        keys[part] = np.argsort(words ^ (words >> 63 & MOST))[part]
         settle(table, keys[part], bits, first, others)

@@ -113,7 +113,7 @@ class Direction:
         s[:] = self.hidden_rays[0, :m]
         bits = m.bit_length()
         find_places(z, self.hidden_rays[0], first.slope, start.places, start.order, bits)
-        start.order.view(np.float64).sort(axis=1)
+        start.order.sort(axis=1)
         find_order(start.places, start.order, bits)
         for layer, behind in zip(walker.layers, [*others, walker.last], strict=True):
             find_sides(start, u, layer.slope)

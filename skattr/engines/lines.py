@@ -118,12 +118,13 @@ class Lines(Engine):
     ) -> np.ndarray:
         """Return curves that were too large to keep, and sums over rows where there is none."""
         result = np.empty((len(X), len(chosen), pieces.n_outputs))
-        walker, shelf = Walker(pieces, min(LINES, len(state.numbers))), Shelf(0)
+        walker: Walker | None = None
         with threadpool_limits(1):
             for place, a in enumerate(chosen):
                 columns = own[a]
                 if len(columns) == 1 and _has_line(pieces, state, columns[0]):
-                    curve = _curve(walker, pieces, state, columns[0], jobs, shelf)
+                    walker = walker or Walker(pieces, min(LINES, len(state.numbers)))
+                    curve = _curve(walker, pieces, state, columns[0], jobs, Shelf(0))
                     result[:, place] = curve.at(None, frames.column(X, columns[0]))
                 else:
                     result[:, place] = _sums(pieces, state, X, columns, jobs)
@@ -210,9 +211,9 @@ def _curve(
     np.add.at(total, shares.kind, np.concatenate(values))
     np.add.at(slope, shares.kind, np.concatenate(slopes))
     counts = np.concatenate([np.diff(part.ends, prepend=0) for part in parts])
-    knots = Knots(_joined([part.table for part in parts]), counts)
+    table = _joined([part.table for part in parts])
     edges = (shares.edges - line.origin) - middle
-    curve = sum_up(knots, shares, total, slope, edges, shelf)
+    curve = sum_up(table, counts, shares, total, slope, edges, shelf)
     curve.slopes[0], curve.slopes[-1] = -network.rays[1], network.rays[0]
     return replace(
         curve, name=pieces.names[k], origin=line.origin, middle=middle,

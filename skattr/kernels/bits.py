@@ -12,6 +12,7 @@ from numba.extending import intrinsic
 ZERO = np.uint64(0)
 ONE = np.uint64(1)
 ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
+WORD = 64
 
 
 @intrinsic

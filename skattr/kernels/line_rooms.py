@@ -4,12 +4,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skattr.kernels.bits import WORD
 from skattr.kernels.sparse_rows import COLUMNS
 from skattr.kernels.vectors import aligned
 
 UNITS = COLUMNS  # widths of layers are multiples of this
 BLOCK = 4  # events that are taken together
-WORD = 64  # units whose bits are in one word
 
 
 class Units(NamedTuple):
@@ -46,7 +46,7 @@ class Events(NamedTuple):
     row: np.ndarray  # s ← keep · s + factor · rows[row:], and up to the next event y ← y + du · s
     steps: np.ndarray  # (size, 3) factor, keep and du
     out: np.ndarray  # (size, k) slopes of the outputs behind them
-    flips: np.ndarray  # (size, k) by how much these rise up to the next event
+    flips: np.ndarray  # (size, k) by how much these rise up to the next event; 0 between walks
 
 
 class Layer(NamedTuple):
@@ -76,13 +76,13 @@ class Room(NamedTuple):
 
     here: Events
     there: Events
-    rows: np.ndarray  # the weights, and 2 · E + 5 rows of m slopes
+    rows: np.ndarray  # the weights, and E + BLOCK rows of m slopes
     before: np.ndarray  # ((E + BLOCK) · m,) slopes of what the layer before returns at its events
     behind: np.ndarray  # of what the layer returns
     state: np.ndarray  # (2 · 3 · m,) the units before and behind four events, or vice versa, eight
     #  at a time: where they are, their slopes, and numbers that have the sign of their sides
     found: np.ndarray  # bits of the units that may pass 0 meanwhile
-    work: np.ndarray  # (m,) units
+    work: np.ndarray  # (m,) units of the layer before whose slopes are not 0
     track: np.ndarray  # (2 · BLOCK,) a unit at four events: its slopes behind them, and its numbers
     flips: np.ndarray  # (2, BLOCK, m) behind event b: where, and by how much slopes rise
     flipped: np.ndarray  # (BLOCK, m) which units
@@ -103,7 +103,7 @@ def room_for_start(units: Units, n: int) -> Start:
 def room_for_walks(units: Units, events: int) -> Room:
     """Return room for walks with a number of events."""
     m, k, end = int(units.widths.max()), len(units.last), len(units.weights)
-    rows = aligned(end + (2 * events + 5) * m)
+    rows = aligned(end + (events + BLOCK) * m)
     rows[:end] = units.weights
     before, behind = (aligned((events + BLOCK) * m) for _ in range(2))
     return Room(

@@ -3,28 +3,26 @@
 import numpy as np
 
 from skattr.kernels.compiled import kernel
+from skattr.kernels.keys import as_key, row_of
 from skattr.kernels.vectors import WIDTH, choose, load, spread, store, times, unless_zero
-
-MOST = np.finfo(np.float64).max
 
 
 @kernel
 def find_places(z, ray, slope, places, keys, bits):
     """Fill in where units at z with the slopes `ray` are 0, inf if nowhere, and keys to sort.
 
-    A key is that number, some of its last bits replaced by the number of the unit.
+    What is 0 at the start counts as where it goes to the right: to the left, at -0, it flips. A
+    place that is too small for a number keeps its sign.
     """
     n, m = places.shape
-    numbers = keys.view(np.float64)
+    words = places.view(np.int64)
     for i in range(n):
         for h in range(m):
             kinked = (ray[h] != 0.0) & (slope[h] != 1.0)
             place = -z[i, h] / ray[h] if kinked else np.inf
-            places[i, h] = place
-            place = MOST if place > MOST else place
-            numbers[i, h] = -MOST if place < -MOST else place
+            places[i, h] = -0.0 if kinked & (z[i, h] == 0.0) else place
         for h in range(m):
-            keys[i, h] = keys[i, h] >> bits << bits | h
+            keys[i, h] = as_key(words[i, h], h, bits)
 
 
 @kernel
@@ -33,7 +31,7 @@ def find_order(places, order, bits):
     n, m = places.shape
     for i in range(n):
         for e in range(m):
-            unit = order[i, e] & ((1 << bits) - 1)
+            unit = row_of(order[i, e], bits)
             place, at = places[i, unit], e
             while at > 0 and places[i, order[i, at - 1]] > place:  # keys are not exact
                 order[i, at] = order[i, at - 1]

@@ -11,6 +11,7 @@ import numpy as np
 from numba import njit
 
 from skattr.kernels.compiled import kernel
+from skattr.kernels.keys import as_key, row_of
 from skattr.kernels.vectors import number
 
 
@@ -80,8 +81,8 @@ def sweep(place, rise, kind, split, side, edges, table, value, slope, segments, 
     n, here, edge = 0, 0.0, 0
     first, count = (split, len(place) - split) if side > 0 else (split - 1, split)
     for j in range(count + 1):
-        number = first + side * j
-        kink = abs(place[number]) if j < count else np.inf
+        own = first + side * j
+        kink = abs(place[own]) if j < count else np.inf
         while edge < len(edges) and edges[edge] <= kink:
             _move(v, r, 0, edges[edge] - here)
             here = edges[edge]
@@ -97,20 +98,20 @@ def sweep(place, rise, kind, split, side, edges, table, value, slope, segments, 
             n += 2
         if j == count:
             break
-        i = kind[number]
+        i = kind[own]
         share = table[edge, i]
         if share != 0.0:
             _move(v, r, 0, kink - here)
             here = kink
             for o in range(k):
-                _plus(r, 0, o, share * rise[number, o])
+                _plus(r, 0, o, share * rise[own, o])
             n += 1
             _write(segments, center, side, n, here, v, r)
         if len(edges):
             _move(V, R, i, kink - at[i])
             at[i] = kink
             for o in range(k):
-                _plus(R, i, o, rise[number, o])
+                _plus(R, i, o, rise[own, o])
     return n
 
 
@@ -146,14 +147,11 @@ def sweep_one_kind(knots, values, slopes, center, side, value, slope):
 
 @kernel
 def label(table, keys, bits):
-    """Fill in numbers of a table's first column, their last bits replaced by the number of the row.
-
-    Returns how many of them are not above 0.
-    """
+    """Fill in keys of a table's first column; return how many have the sign of -0."""
     words, found = table.view(np.int64), 0
     for i in range(len(keys)):
-        keys[i] = words[i, 0] >> bits << bits | i
-        found += table[i, 0] <= 0.0
+        keys[i] = as_key(words[i, 0], i, bits)
+        found += words[i, 0] < 0
     return found
 
 
@@ -164,10 +162,10 @@ def settle(table, keys, bits, first, others):
     Keys become the numbers of the rows. They are almost in order: what is not is moved. Returns
     False if that takes too long.
     """
-    mask, patience, wide = (1 << bits) - 1, 8 * len(keys), table.shape[1]
+    patience, wide = 8 * len(keys), table.shape[1]
     before = -np.inf
     for j in range(len(keys)):
-        row, to = keys[j] & mask, j
+        row, to = row_of(keys[j], bits), j
         own = number(table, row * wide)
         if own < before:
             while to > 0 and first[to - 1] > own:

@@ -11,9 +11,9 @@ what happens at events is inlined.
 
 import numpy as np
 
-from skattr.kernels.bits import ONE, ZERO, trailing_zeros
+from skattr.kernels.bits import ONE, WORD, ZERO, trailing_zeros
 from skattr.kernels.compiled import inlined, kernel
-from skattr.kernels.line_rooms import BLOCK, WORD
+from skattr.kernels.line_rooms import BLOCK
 from skattr.kernels.vectors import (
     WIDTH,
     choose,
@@ -29,7 +29,6 @@ from skattr.kernels.vectors import (
     unless_zero,
 )
 
-LEAST = 5e-324  # the smallest number that is right of 0
 NONE = np.int64(0)  # unlike 0 of the type of all that it becomes: kernels are compiled once
 
 
@@ -221,8 +220,7 @@ def _kink(rows, layer, events, e, room, here, i, last, line, knots, found):
 @inlined
 def _put(u, some, line, knots, found):
     """Put a knot where it is, if there is one; return how many there are now."""
-    right = u if u > LEAST else LEAST
-    knots.table[found, 0] = right if line.side > 0.0 else -u
+    knots.table[found, 0] = np.copysign(u, line.side)
     return found + some
 
 
@@ -238,8 +236,9 @@ def _put_events(events, n, line, knots, found):
             knots.table[found, 1 + o] = line.weight * x
             some |= x != 0.0
         found = _put(events.time[e], some, line, knots, found)
-    for o in range(out.shape[1]):
-        flips[n - 1, o] = 0.0
+    for e in range(n - 1, n + BLOCK - 1):  # where numbers overflow, units flip behind the last
+        for o in range(out.shape[1]):
+            flips[e, o] = 0.0
     return found
 
 

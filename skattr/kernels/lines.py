@@ -25,8 +25,8 @@ def walk_lines(units, start, rays, weight, room, knots, first, found):
     """Walk along lines from the first on, and append all knots of the output to those found.
 
     `rays` (2, M) are slopes behind all events to the right and to the left; rises are multiplied by
-    the weights of the lines. A kink at u = 0 is one of the walk to the left. Returns which line
-    there is not enough room for, how many knots were found before it, and room for what.
+    the weights of the lines. Knots to the left are negative, or -0. Returns which line there is not
+    enough room for, how many knots were found before it, and room for what.
     """
     for i in range(first, len(weight)):
         begin = found
@@ -75,14 +75,13 @@ def _walk(units, start, i, ray, line, room, knots, found):
 def _first_events(units, start, i, ray, side, events, returned):
     """Fill events with the start and the flips of the first layer; return their number.
 
-    What is 0 at the start counts as where it goes to the right: to the left it flips at once.
     `returned` gets the slopes of what the units return at u = 0.
     """
     time, unit, amount = events[:3]
     places, order = start.places[i], start.order[i]
     m, n, middle = len(places), 1, 0
     time[0], unit[0], amount[0] = 0.0, -1, 0.0
-    while middle < m and places[order[middle]] <= 0.0:
+    while middle < m and np.copysign(1.0, places[order[middle]]) < 0.0:
         middle += 1
     begin, end, step = (middle, m, 1) if side > 0.0 else (middle - 1, -1, -1)
     for e in range(begin, end, step):
@@ -109,10 +108,10 @@ def _plan(rows, own, p, m, fresh, n_fresh, events, n, incoming, ray, entering):
     """Fill in what happens at n events, and that nothing does behind them.
 
     `rows` has the p rows of the weights, transposed, from `own` on, from `fresh` on n_fresh rows of
-    slopes of the layer where all of them change, and room for n + 1 more; `incoming` are the slopes
-    of what the layer before returns there; `ray` those of the layer behind the last event, where it
-    goes on as far as numbers do; `entering` is room for p numbers. Where the next event is far
-    away, what is left of slopes that cancel would count: they are computed afresh.
+    slopes of the layer where all of them change, with room for n + 1 in all; `incoming` are the
+    slopes of what the layer before returns there; `ray` those of the layer behind the last event,
+    where it goes on as far as numbers do; `entering` is room for p numbers. Where the next event is
+    far away, what is left of slopes that cancel would count: they are computed afresh.
     """
     time, unit, amount, row, steps = events[:5]
     met, free, here = 0, fresh + n_fresh * m, 0.0

@@ -2,13 +2,12 @@
 
 import numpy as np
 
-from skattr.kernels.bits import ONE, ZERO, trailing_zeros
+from skattr.kernels.bits import ONE, WORD, ZERO, trailing_zeros
 from skattr.kernels.compiled import inlined, kernel
 from skattr.kernels.vectors import WIDTH, load, nonzero, spread, store, times_plus
 
 ROWS = 4  # of A that are taken together
 COLUMNS = 2 * WIDTH  # of B that are taken together
-WORD = 64
 
 
 def tiles(B):

@@ -8,7 +8,7 @@ array, which is contiguous, and nobody checks them.
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core.errors import TypingError
 from numba.extending import intrinsic, models, register_model
 
@@ -37,11 +37,10 @@ class VectorModel(models.PrimitiveModel):
         super().__init__(manager, frontend, NUMBERS)
 
 
-@njit(cache=True, nogil=True)
 def aligned(size):
     """Return room for numbers, so that no vector is on two lines of the cache."""
     numbers = np.empty(size + WIDTH)
-    begin = -(numbers.ctypes.data // 8) % WIDTH
+    begin = -(numbers.ctypes.data // numbers.itemsize) % WIDTH
     return numbers[begin : begin + size]
 
 
