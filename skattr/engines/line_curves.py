@@ -126,9 +126,8 @@ def sum_up(
 ) -> LineCurve:
     """Sum the knots of all rows up, to the right and to the left of the middle.
 
-    The first of them are those of the first row, which has counts[0], and so on, in a table as in
-    kernels/line_rooms.py.
-    `value` and `slope` (kinds, k) are those in the middle, `edges` distances from it.
+    `table` has the knots of one row behind those of the other (kernels/line_rooms.py), `counts` how
+    many each has; `value` and `slope` (kinds, k) are those in the middle, `edges` are distances.
     """
     if shares.bins is None:
         return _sum_one_kind(table, value[0], slope[0], shelf)

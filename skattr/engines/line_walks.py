@@ -1,8 +1,8 @@
 """A ReLU network along lines: all kinks of its output, in the own coordinate of each row.
 
 The network is brought into the form that kernels/lines.py walks through, once for all columns, and
-the room that walks need is kept from one column to the next: making it anew costs as much as
-walking (the machine clears every page that it hands out).
+the room that walks need is kept from one column to the next: the machine takes its time to clear
+the pages that it hands out.
 """
 
 from __future__ import annotations
