@@ -262,7 +262,7 @@ def test_levels_that_are_hard_to_name(model, levels):
     steps = make_column_transformer(
         (OneHotEncoder(handle_unknown="ignore"), ["s"]), remainder="passthrough"
     )
-    pipeline = make_pipeline(steps, model).fit(X, pd.factorize(X.s)[0] * 2.0 + X.a)
+    pipeline = make_pipeline(steps, model).fit(X, 2.0 * pd.factorize(X.s)[0] ** 2 + X.a)
     explainer = MeasureExplainer(pipeline).fit(X)
     frame = explainer.curve("s").to_frame()
     assert list(frame.level[:3]) == sorted(levels)
