@@ -12,15 +12,25 @@ from skattr.pieces.relu import Layer
 KINDS = ("random", "zero_bias", "twins", "dead", "integers", "leaky", "linear_units")
 
 
-def perceptron(weights, biases):
+def perceptron(weights, biases, activation="relu"):
     """Return a fitted MLPRegressor of these weights, (p, m) each, and biases."""
-    d, k = weights[0].shape[0], weights[-1].shape[1]
-    model = MLPRegressor(hidden_layer_sizes=[len(b) for b in biases[:-1]])
-    model.n_features_in_, model.n_outputs_, model.n_layers_ = d, k, len(weights) + 1
-    model.out_activation_, model.n_iter_, model.t_, model.loss_ = "identity", 1, 1, 0.0
-    model.coefs_ = [np.asarray(w, float) for w in weights]
-    model.intercepts_ = [np.asarray(b, float) for b in biases]
+    model = MLPRegressor(hidden_layer_sizes=[len(b) for b in biases[:-1]], activation=activation)
+    model.n_features_in_, model.n_outputs_ = len(weights[0]), len(biases[-1])
+    model.n_layers_, model.out_activation_ = len(weights) + 1, "identity"
+    model.n_iter_, model.t_, model.loss_ = 1, 1, 0.0
+    model.coefs_ = [np.array(w, float) for w in weights]
+    model.intercepts_ = [np.array(b, float) for b in biases]
     return model
+
+
+def pinned_mean(f, rows, j, values, weights=None):
+    """The definition: the mean of f over rows with column j set to each of values."""
+    found = []
+    for value in values:
+        Z = rows.copy()
+        Z[:, j] = value
+        found.append(np.average(f(Z).reshape(len(Z), -1), axis=0, weights=weights))
+    return np.array(found)
 
 
 def random_perceptron(seed, d, widths, k=1, kind="random"):

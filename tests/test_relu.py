@@ -10,6 +10,7 @@ import pytest
 import threadpoolctl
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from networks import perceptron, pinned_mean
 from oracle import Oracle, described
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestRegressor, VotingRegressor
@@ -64,16 +65,6 @@ GAPS = FRAME.assign(age=FRAME["age"].mask(rng.random(N) < 0.2))
 SCORE = FRAME["size"] * (FRAME["city"] == "Ulm") + 0.1 * FRAME["age"]
 
 
-def perceptron(weights, biases, activation="relu"):
-    """A network of scikit-learn's with given weights (p, m), (m, q), … and biases."""
-    model = MLPRegressor(activation=activation)
-    model.coefs_ = [np.array(weight, float) for weight in weights]
-    model.intercepts_ = [np.array(bias, float) for bias in biases]
-    model.n_layers_, model.n_outputs_ = len(weights) + 1, len(biases[-1])
-    model.out_activation_, model.n_features_in_ = "identity", len(weights[0])
-    return model
-
-
 def random_network(seed, widths, kind):
     """Weights of one of the KINDS, and rows to go with them."""
     draw = np.random.default_rng(seed)
@@ -99,16 +90,6 @@ def random_network(seed, widths, kind):
 
 
 KINDS = ["numbers", "integers", "zero biases", "twins", "dead", "near zero"]
-
-
-def pinned_mean(f, rows, j, values, weights=None):
-    """The definition: the mean of f over rows with column j set to each of values."""
-    found = []
-    for value in values:
-        Z = rows.copy()
-        Z[:, j] = value
-        found.append(np.average(f(Z).reshape(len(Z), -1), axis=0, weights=weights))
-    return np.array(found)
 
 
 def same_curve(model, rows, j, explainer, weights=None, f=None):

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from skattr.kernels.keys import MOST
 from skattr.kernels.line_sums import Segments, label, settle, sweep, sweep_one_kind
 from skattr.measures.bins import Bins, as_numbers
 
@@ -206,6 +205,6 @@ def _put_in_order(
 ) -> None:
     """Fill in the columns of some rows of a table in order; keys become the numbers of rows."""
     if not settle(table, keys[part], bits, first, others):
-        words = table[:, 0].copy().view(np.int64)  # -0 is left of 0
-        keys[part] = np.argsort(words ^ (words >> 63 & MOST))[part]
+        place = table[:, 0]
+        keys[part] = np.lexsort([~np.signbit(place), place])[part]  # -0 is left of 0
         settle(table, keys[part], bits, first, others)

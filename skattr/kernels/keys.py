@@ -8,17 +8,17 @@ import numpy as np
 
 from skattr.kernels.compiled import inlined
 
-MOST = np.int64(0x7FFFFFFFFFFFFFFF)
+ALL_BUT_SIGN = np.int64(0x7FFFFFFFFFFFFFFF)
 
 
 @inlined
 def as_key(word, row, bits):
     """Return the key of a float, given as a word; its last bits are replaced by the row."""
     word = word >> bits << bits | row
-    return word ^ (word >> 63 & MOST)
+    return word ^ (word >> 63 & ALL_BUT_SIGN)
 
 
 @inlined
 def row_of(key, bits):
     """Return the row that a key carries."""
-    return (key ^ (key >> 63 & MOST)) & ((1 << bits) - 1)
+    return (key ^ (key >> 63 & ALL_BUT_SIGN)) & ((1 << bits) - 1)

@@ -79,8 +79,8 @@ class Room(NamedTuple):
     rows: np.ndarray  # the weights, and E + BLOCK rows of m slopes
     before: np.ndarray  # ((E + BLOCK) · m,) slopes of what the layer before returns at its events
     behind: np.ndarray  # of what the layer returns
-    state: np.ndarray  # (2 · 3 · m,) the units before and behind four events, or vice versa, eight
-    #  at a time: where they are, their slopes, and numbers that have the sign of their sides
+    state: np.ndarray  # (2 · 3 · m,) before and behind four events, or vice versa, of eight units
+    # at a time: where they are, their slopes, and numbers that have the sign of their sides
     found: np.ndarray  # bits of the units that may pass 0 meanwhile
     work: np.ndarray  # (m,) units of the layer before whose slopes are not 0
     track: np.ndarray  # (2 · BLOCK,) a unit at four events: its slopes behind them, and its numbers

@@ -163,20 +163,17 @@ def settle(table, keys, bits, first, others):
     False if that takes too long.
     """
     patience, wide = 8 * len(keys), table.shape[1]
-    before = -np.inf
     for j in range(len(keys)):
         row, to = row_of(keys[j], bits), j
         own = number(table, row * wide)
-        if own < before:
-            while to > 0 and first[to - 1] > own:
-                keys[to], first[to] = keys[to - 1], first[to - 1]
-                for o in range(wide - 1):
-                    others[to, o] = others[to - 1, o]
-                to -= 1
-                patience -= 1
-            if patience < 0:
-                return False
-        before = max(own, before)
+        while to > 0 and first[to - 1] > own:
+            keys[to], first[to] = keys[to - 1], first[to - 1]
+            for o in range(wide - 1):
+                others[to, o] = others[to - 1, o]
+            to -= 1
+            patience -= 1
+        if patience < 0:
+            return False
         keys[to], first[to] = row, own
         for o in range(1, wide):
             others[to, o - 1] = number(table, row * wide + o)

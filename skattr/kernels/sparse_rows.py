@@ -4,7 +4,7 @@ import numpy as np
 
 from skattr.kernels.bits import ONE, WORD, ZERO, trailing_zeros
 from skattr.kernels.compiled import inlined, kernel
-from skattr.kernels.vectors import WIDTH, load, nonzero, spread, store, times_plus
+from skattr.kernels.vectors import WIDTH, load, nonzero, number, spread, store, times_plus
 
 ROWS = 4  # of A that are taken together
 COLUMNS = 2 * WIDTH  # of B that are taken together
@@ -37,13 +37,13 @@ def multiply(A, n, p, B, begin, m, out, place, work):
                 h = work[f]
                 row = begin + i * p + COLUMNS * h
                 first, second = load(B, row), load(B, row + WIDTH)
-                factor = spread(A[np.uint64(a + h)])  # unsigned: an index from the front
+                factor = spread(number(A, a + h))
                 a0, a1 = times_plus(factor, first, a0), times_plus(factor, second, a1)
-                factor = spread(A[np.uint64(b + h)])
+                factor = spread(number(A, b + h))
                 b0, b1 = times_plus(factor, first, b0), times_plus(factor, second, b1)
-                factor = spread(A[np.uint64(c + h)])
+                factor = spread(number(A, c + h))
                 c0, c1 = times_plus(factor, first, c0), times_plus(factor, second, c1)
-                factor = spread(A[np.uint64(d + h)])
+                factor = spread(number(A, d + h))
                 d0, d1 = times_plus(factor, first, d0), times_plus(factor, second, d1)
             to = place + r * m + i
             store(out, to, a0)
