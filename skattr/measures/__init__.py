@@ -1,5 +1,6 @@
 """μ: families of measures μ_{j,x}, learned from background data, closed under +, - and scalar *."""
 
+from collections.abc import Callable
 from typing import Any
 
 from skattr.measures.atoms import Atoms, Sampler
@@ -17,7 +18,19 @@ __all__ = [
     "ScaledCoefficient", "Stieltjes", "Uniform",
 ]  # fmt: skip
 
-BY_NAME = {
+
+
+def _main_effect() -> Measure:
+    return PartialDependence() - Expectation()
+
+
+def _conditional_effect() -> Measure:
+    return Conditional() - Expectation()
+
+
+BY_NAME: dict[str, Callable[[], Measure]] = {
+    "main_effect": _main_effect,
+    "conditional_effect": _conditional_effect,
     "partial_dependence": PartialDependence,
     "product_marginal": ProductMarginal,
     "conditional": Conditional,
