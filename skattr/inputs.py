@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Hashable
 from numbers import Real
 from typing import Any
 
@@ -13,6 +15,7 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import validate_data
 
 from skattr import frames
+from skattr.messages import brief
 from skattr.modules import check_device
 
 
@@ -36,6 +39,7 @@ def check_X(explainer: BaseEstimator, X: Any, *, reset: bool) -> Any:
             raise ValueError(f"0 feature(s) (shape={X.shape}): X has no columns")
         validate_data(explainer, X, reset=reset, skip_check_array=True)
         return X
+    _refuse_other_kinds(X)
     try:
         return validate_data(
             explainer,
@@ -49,6 +53,26 @@ def check_X(explainer: BaseEstimator, X: Any, *, reset: bool) -> Any:
         if not isinstance(X, np.ndarray) or X.ndim != 2 or 0 in X.shape:
             raise
         raise ValueError(f"{error}{frames.unusual(X)}") from error
+
+
+def _refuse_other_kinds(X: Any) -> None:
+    """Refuse, by name, what is often handed over in place of a table."""
+    kind = type(X)
+    if hasattr(kind, "collect") and hasattr(kind, "columns"):
+        raise TypeError(
+            f"X must be a table in memory, got a {kind.__name__}: call .collect() first"
+        )
+    if isinstance(X, str | bytes | os.PathLike):
+        raise TypeError(f"X must be a table, got {brief(X)}: read the file first")
+    if hasattr(kind, "predict") or hasattr(kind, "explain"):
+        raise TypeError(f"X must be a table, got a model or an explainer ({kind.__name__})")
+    flat = isinstance(X, list | tuple) and len(X) > 0 and np.ndim(X[0]) == 0
+    if flat or len(getattr(X, "shape", ())) == 1:
+        raise ValueError(
+            f"X must be a table with rows and columns, got a {kind.__name__} of length {len(X)}. "
+            "Reshape your data: X[['name']] or X.reshape(-1, 1) if it is one column, X.iloc[[i]] "
+            "or X.reshape(1, -1) if it is one row"
+        )
 
 
 def _holds_words(X: Any, explainer: Any) -> bool:
@@ -89,7 +113,7 @@ def attributions(groups: Any, names: list) -> tuple[tuple, tuple]:
     member_of: dict[int, str] = {}
     for name, members in groups.items():
         if not isinstance(members, list | tuple) or not members:
-            raise ValueError(f"groups[{name!r}] is a list of columns, not {members!r}")
+            raise ValueError(f"groups[{name!r}] is a list of columns, not {brief(members)}")
         for member in members:
             k = position(member, names, f"groups[{name!r}]")
             if k in member_of:
@@ -111,12 +135,12 @@ def attributions(groups: Any, names: list) -> tuple[tuple, tuple]:
 
 def position(name: Any, names: list, where: str, what: str = "column") -> int:
     """Return the position of a column, given by its name or, where none has it, its position."""
-    if name in names:
+    if isinstance(name, Hashable) and name in names:
         return names.index(name)
     whole = isinstance(name, int | np.integer) and not isinstance(name, bool)
     if whole and 0 <= name < len(names):
         return int(name)
-    raise ValueError(f"{where}: there is no {what} {name!r}; there are {list(names)}")
+    raise ValueError(f"{where}: there is no {what} {brief(name)}; there are {brief(list(names))}")
 
 
 def read_domain(domain: Any, names: list) -> dict[int, tuple[float, float]]:
@@ -136,11 +160,11 @@ def read_domain(domain: Any, names: list) -> dict[int, tuple[float, float]]:
     result = {}
     for k, pair in pairs.items():
         if np.shape(pair) != (2,):
-            raise ValueError(f"domain[{names[k]!r}] is (low, high), not {pair!r}")
+            raise ValueError(f"domain[{names[k]!r}] is (low, high), not {brief(pair)}")
         try:
             low, high = float(pair[0]), float(pair[1])
         except (TypeError, ValueError) as error:
-            raise ValueError(f"domain[{names[k]!r}] is two numbers, not {pair!r}") from error
+            raise ValueError(f"domain[{names[k]!r}] is two numbers, not {brief(pair)}") from error
         if not np.isfinite([low, high]).all() or low > high:
             raise ValueError(
                 f"domain[{names[k]!r}] = ({low}, {high}) is empty or infinite; low <= high, finite"
@@ -149,11 +173,34 @@ def read_domain(domain: Any, names: list) -> dict[int, tuple[float, float]]:
     return result
 
 
+def named_outputs(names: Any, known: list[str]) -> list[str]:
+    """Return the names of the outputs: those that the user gave, if any."""
+    if names is None:
+        return known
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+        raise TypeError(f"output_names must be a list of str, got {brief(names)}")
+    if len(names) != len(known):
+        raise ValueError(
+            f"output_names={brief(list(names))} names {len(names)} outputs, but the model has "
+            f"{len(known)}: {brief(known)}"
+        )
+    if len(set(names)) < len(names):
+        raise ValueError(f"output_names must all be different, got {brief(list(names))}")
+    return list(names)
+
+
 def check_parameters(explainer: Any) -> None:
     """Refuse parameters that cannot be meant, before anything is computed."""
     for name in ("tol", "max_evals"):
         value: Any = getattr(explainer, name)
         if not isinstance(value, Real) or not float(value) > 0:
-            raise ValueError(f"{name}={value!r} must be a positive number")
-    check_random_state(explainer.random_state)
+            raise ValueError(f"{name}={brief(value)} must be a positive number")
+    verbose = explainer.verbose
+    if verbose is not None and not isinstance(verbose, int | np.integer):
+        raise ValueError(f"verbose={brief(verbose)} must be None, 0 or 1")
+    try:
+        check_random_state(explainer.random_state)
+    except ValueError as error:
+        seed = brief(explainer.random_state)
+        raise ValueError(f"random_state={seed} cannot seed: it is an int or None") from error
     check_device(explainer.estimator, explainer.device)

@@ -10,6 +10,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from skattr import modules
+from skattr.messages import brief
 
 
 def check(estimator: Any) -> None:
@@ -26,6 +27,10 @@ def check(estimator: Any) -> None:
         raise TypeError(
             f"the Pipeline is no model: its last step {name!r} ({kind}) has no predict; end it "
             "with an estimator that predicts"
+        )
+    if len(getattr(estimator, "shape", ())) == 2:
+        raise TypeError(
+            f"estimator must be a model, got {brief(estimator)}: MeasureExplainer(model).fit(X)"
         )
     if not hasattr(estimator, "predict") and not callable(estimator):
         raise TypeError(

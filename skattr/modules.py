@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from skattr.messages import brief
+
 ROW_BLOCK = 65_536  # rows in one call of a module
 
 
@@ -55,7 +57,7 @@ def check_device(estimator: Any, device: Any) -> None:
     if device is None:
         return
     if not isinstance(device, str):
-        raise ValueError(f"device={device!r}: it is 'cpu', 'cuda' or None")
+        raise ValueError(f"device={brief(device)}: it is 'cpu', 'cuda' or None")
     if device == "cpu" and not is_module(estimator):
         return
     try:

@@ -55,6 +55,7 @@ from skattr.engines.products import ProductTerms
 from skattr.engines.quasi_monte_carlo import QuasiMonteCarlo
 from skattr.engines.riemann import Riemann
 from skattr.measures.base import Measure
+from skattr.messages import brief
 from skattr.pieces import Pieces
 
 ENGINES = (
@@ -86,12 +87,13 @@ def candidates(engine: Any) -> tuple[tuple[Engine, ...], bool]:
     """Return the engines to try in order, and whether the first was asked for by the user."""
     if isinstance(engine, Engine):
         return (engine, *ENGINES), True
-    if engine in ("auto", "exact"):
-        return tuple(e for e in ENGINES if engine == "auto" or e.exact), False
-    named = [e for e in ENGINES if e.name == engine]
+    name = engine if isinstance(engine, str) else None
+    if name in ("auto", "exact"):
+        return tuple(e for e in ENGINES if name == "auto" or e.exact), False
+    named = [e for e in ENGINES if e.name == name]
     if not named:
         names = ["auto", "exact", *(e.name for e in ENGINES)]
-        raise ValueError(f"engine={engine!r} is not known; it is one of {names} or an Engine")
+        raise ValueError(f"engine={brief(engine)} is not known; it is one of {names} or an Engine")
     return (*named, *ENGINES), True
 
 

@@ -11,13 +11,13 @@ from skattr.measures.density import Density
 from skattr.measures.empirical import Baseline, Dirac, Expectation, PartialDependence
 from skattr.measures.product import ProductMarginal, Uniform
 from skattr.measures.stieltjes import Stieltjes
+from skattr.messages import brief
 
 __all__ = [
     "Atoms", "Baseline", "Coefficient", "Conditional", "Density", "Dirac", "Expectation",
     "LinearCombination", "Measure", "PartialDependence", "ProductMarginal", "Sampler",
     "ScaledCoefficient", "Stieltjes", "Uniform",
 ]  # fmt: skip
-
 
 
 def _main_effect() -> Measure:
@@ -46,10 +46,18 @@ def as_measure(measure: Any) -> Measure:
     if isinstance(measure, Measure):
         return measure
     if isinstance(measure, str) and measure in NOT_BUILT:
-        raise ValueError(f"measure={measure!r} is not built yet; there are {sorted(BY_NAME)}")
+        raise ValueError(f"measure={brief(measure)} is not built yet; there are {sorted(BY_NAME)}")
+    if isinstance(measure, type) and issubclass(measure, Measure):
+        name = measure.__name__
+        raise TypeError(f"measure must be an object, got the class {name}: write {name}()")
+    if len(getattr(measure, "shape", ())) == 2 or hasattr(type(measure), "columns"):
+        raise TypeError(
+            f"measure must be a Measure or its name, got {brief(measure)}; the background goes to "
+            "fit: MeasureExplainer(model).fit(X)"
+        )
     if not isinstance(measure, str) or measure not in BY_NAME:
         raise ValueError(
-            f"measure={measure!r} is not known; give a Measure or one of {sorted(BY_NAME)}"
+            f"measure={brief(measure)} is not known; give a Measure or one of {sorted(BY_NAME)}"
         )
     return BY_NAME[measure]()
 

@@ -22,6 +22,7 @@ An attribution is a tuple of raw columns, `own` the tuple of all attributions.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from numbers import Real
 from typing import Any, NamedTuple, Self
 
@@ -31,6 +32,7 @@ from sklearn.base import BaseEstimator, clone
 from skattr.measures.background import Background, as_background
 from skattr.measures.mixture import Mixture
 from skattr.measures.row_weights import RowWeights
+from skattr.messages import brief
 
 
 class RowsView(NamedTuple):
@@ -206,13 +208,23 @@ class LinearCombination(Measure):
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         text = ""
-        for coefficient, measure in self.terms:
+        for coefficient, measure in _flat(self.terms):
             sign = "-" if coefficient < 0 else "+"
             size = abs(coefficient)
-            factor = "" if size == 1 else f"{size:g} * "
+            short = f"{size:g}"  # 2 rather than 2.0
+            factor = "" if size == 1 else f"{short if float(short) == size else repr(size)} * "
             lead = ("-" if sign == "-" else "") if not text else f" {sign} "
             text += f"{lead}{factor}{measure!r}"
         return text or "LinearCombination([])"
+
+
+def _flat(terms: list) -> Iterator[tuple[Any, Any]]:
+    """Yield the terms, those of combinations among them one by one."""
+    for coefficient, measure in terms:
+        if isinstance(measure, LinearCombination):
+            yield from ((coefficient * inner, term) for inner, term in _flat(measure.terms))
+        else:
+            yield coefficient, measure
 
 
 def _is_measure(other: Any) -> bool:
@@ -230,14 +242,14 @@ def as_terms(measure: Measure) -> list[tuple[float, Measure]]:
     if not isinstance(measure, LinearCombination):
         return measure.expanded()
     if not isinstance(measure.terms, list | tuple) or not measure.terms:
-        raise ValueError(f"the terms of a LinearCombination are a list, not {measure.terms!r}")
+        raise ValueError(f"the terms of a LinearCombination are a list, not {brief(measure.terms)}")
     terms = []
     for entry in measure.terms:
         if not (isinstance(entry, tuple | list) and len(entry) == 2 and _is_measure(entry[1])):
-            raise TypeError(f"a term is (coefficient, Measure), not {entry!r}")
+            raise TypeError(f"a term is (coefficient, Measure), not {brief(entry)}")
         coefficient, inner = entry
         if not isinstance(coefficient, Real) or not np.isfinite(float(coefficient)):
-            raise ValueError(f"a term's coefficient is a finite number, not {coefficient!r}")
+            raise ValueError(f"a term's coefficient is a finite number, not {brief(coefficient)}")
         terms += [(float(coefficient) * c, term) for c, term in as_terms(inner)]
     return terms
 

@@ -18,6 +18,7 @@ from skattr.measures.gaussian import learn_gaussian
 from skattr.measures.laws import Normal
 from skattr.measures.mixture import learn_mixture
 from skattr.measures.row_weights import learn_rows
+from skattr.messages import brief
 
 BY_ROWS = ("kernel", "local_linear", "knn")
 FAMILIES: dict[str, Any] = {"gaussian": learn_gaussian, "copula": learn_copula}
@@ -148,7 +149,9 @@ class Conditional(Measure):
     def _check_parameters(self) -> None:
         known = (*BY_ROWS, *FAMILIES, "gmm")
         if not isinstance(self.estimator, str) or self.estimator not in known:
-            raise ValueError(f"Conditional(estimator={self.estimator!r}): it is one of {known}")
+            raise ValueError(
+                f"Conditional(estimator={brief(self.estimator)}): it is one of {known}"
+            )
         serves = {"bandwidth": ("kernel", "local_linear"), "n_neighbors": ("knn",),
                   "n_components": ("gmm",)}  # fmt: skip
         for name, estimators in serves.items():
@@ -157,7 +160,9 @@ class Conditional(Measure):
                     f"Conditional({self.estimator!r}) has no {name}: that belongs to {estimators}"
                 )
         if not isinstance(self.covariance, str) or self.covariance not in MIXTURES:
-            raise ValueError(f"covariance is one of {tuple(MIXTURES)}, not {self.covariance!r}")
+            raise ValueError(
+                f"covariance is one of {tuple(MIXTURES)}, not {brief(self.covariance)}"
+            )
         if self.covariance != "diagonal" and self.estimator != "gmm":
             raise ValueError(
                 f"Conditional({self.estimator!r}) has no covariance: that belongs to ('gmm',)"
@@ -165,14 +170,14 @@ class Conditional(Measure):
         width = self.bandwidth
         number = isinstance(width, Real) and not isinstance(width, bool)
         if width is not None and not (number and float(width) > 0):
-            raise ValueError(f"bandwidth is a positive number, inf or None, not {width!r}")
+            raise ValueError(f"bandwidth is a positive number, inf or None, not {brief(width)}")
         least = {"n_neighbors": 1, "n_components": 1, "n_bins": 2}
         for name, lowest in least.items():
             value = getattr(self, name)
             if value is None and name != "n_bins":
                 continue
             if isinstance(value, bool) or not isinstance(value, Integral) or value < lowest:
-                raise ValueError(f"{name} is an integer of at least {lowest}, not {value!r}")
+                raise ValueError(f"{name} is an integer of at least {lowest}, not {brief(value)}")
 
     def _learn_rows(self, background: Background, own: tuple) -> None:
         self.rows_ = learn_rows(

@@ -23,6 +23,7 @@ from skattr import frames
 from skattr.explainer import MeasureExplainer
 from skattr.explanation import Explanation
 from skattr.measures import Conditional, Measure, as_measure
+from skattr.messages import brief
 
 KINDS = ("inc", "dec")
 _ROUNDING = 1e-12  # differences below this share of the numbers themselves are rounding
@@ -167,7 +168,7 @@ def _check(explanation: Explanation, explainer: MeasureExplainer, kind: str) -> 
         )
     check_is_fitted(explainer)
     if kind not in KINDS:
-        raise ValueError(f"kind={kind!r} is not known; it is one of {KINDS}")
+        raise ValueError(f"kind={brief(kind)} is not known; it is one of {KINDS}")
     if len(explanation.feature_names) < 2:
         raise ValueError(
             "faithfulness is a correlation over attributions, and the explanation has only "

@@ -22,6 +22,7 @@ from skattr import frames
 from skattr.explainer import MeasureExplainer
 from skattr.explanation import Explanation
 from skattr.measures.background import as_background
+from skattr.messages import brief
 
 ORDERS = ("size", "value")
 
@@ -109,7 +110,7 @@ def _perturbed(
     if len(explanation.output_names) > 1:
         raise ValueError(f"{kind}: select one of the outputs {explanation.output_names} first")
     if order not in ORDERS:
-        raise ValueError(f"order={order!r} is not known; it is one of {ORDERS}")
+        raise ValueError(f"order={brief(order)} is not known; it is one of {ORDERS}")
     background = as_background(X, sample_weight)
     rows, labels = explanation.data, frames.labels(explanation.data)
     if frames.is_frame(background.X):

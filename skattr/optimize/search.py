@@ -17,6 +17,7 @@ from skattr.explainer import MeasureExplainer
 from skattr.explanation import Explanation
 from skattr.measures import LinearCombination, Measure, as_measure
 from skattr.measures.base import as_terms
+from skattr.messages import brief
 from skattr.metrics import agreement, deletion, f1, faithfulness, insertion, precision, recall
 
 OF_VALUES = (recall, precision, f1, agreement)
@@ -217,8 +218,8 @@ class MeasureSearchCV(MetaEstimatorMixin, BaseEstimator):
         if self.scoring == "faithfulness":
             return scorer(faithfulness)
         raise ValueError(
-            f"scoring={self.scoring!r} is not known; it is 'faithfulness' or a callable, such as "
-            "scorer(recall, weights=…, alpha=…, beta=…)"
+            f"scoring={brief(self.scoring)} is not known; it is 'faithfulness' or a callable, "
+            "such as scorer(recall, weights=…, alpha=…, beta=…)"
         )
 
     def _explained(

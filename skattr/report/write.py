@@ -16,6 +16,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skattr.explanation import Explanation
+from skattr.messages import brief
 from skattr.report import facts, figures
 from skattr.report.tables import Column, row_labels, spread_rows
 from skattr.report.words import decimals, measure_in_words, measure_text, number_format, shown
@@ -101,7 +102,8 @@ def write_report(
     limits = {"max_rows": max_rows, "max_features": max_features, "max_outputs": max_outputs}
     for name, value in limits.items():
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-            raise ValueError(f"{name} is an integer of at least 1, not {value!r}")
+            raise ValueError(f"{name} is an integer of at least 1, not {brief(value)}")
+    _check_order(explainer, X, path)
     check_is_fitted(explainer)
     environment = _environment()
     start = time.perf_counter()
@@ -117,6 +119,20 @@ def write_report(
     with whole_file(path) as file:
         file.write(page.encode("utf-8"))
     return os.fspath(path)
+
+
+def _check_order(explainer: Any, X: Any, path: Any) -> None:
+    """Refuse arguments in another order."""
+    order = "the order is write_report(explainer, X, path)"
+    if not hasattr(type(explainer), "explain"):
+        got = brief(explainer)
+        raise TypeError(f"explainer must be a fitted MeasureExplainer, got {got}; {order}")
+    if isinstance(X, Explanation):
+        raise TypeError("X must be a table, got an Explanation; pass it as explanation=")
+    if isinstance(X, str | bytes | os.PathLike):
+        raise TypeError(f"X must be a table, got {brief(X)}; {order}")
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"path must be the name of a file, got {brief(path)}; {order}")
 
 
 def _environment() -> Any:

@@ -1,0 +1,33 @@
+"""Values in error messages: short, on one line, and never a whole table."""
+
+from __future__ import annotations
+
+import reprlib
+from typing import Any
+
+
+class _Brief(reprlib.Repr):
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlist = self.maxtuple = self.maxset = self.maxdict = 20
+        self.maxstring = self.maxother = 100
+
+    def repr_instance(self, x: Any, level: int) -> str:
+        shape = getattr(x, "shape", None)
+        if isinstance(shape, tuple) and len(shape) == 1:
+            return f"<{type(x).__name__} of length {shape[0]}>"
+        if isinstance(shape, tuple) and shape:
+            return f"<{type(x).__name__} of shape {shape}>"
+        return " ".join(super().repr_instance(x, level).split())
+
+
+def brief(value: Any) -> str:
+    """Return a repr for an error message: tables by their shape, long values shortened.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> brief({"background": np.zeros((600, 8)), "tol": 0.1})
+    "{'background': <ndarray of shape (600, 8)>, 'tol': 0.1}"
+    """
+    return _Brief().repr(value)
