@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from html import escape
@@ -12,9 +13,12 @@ import numpy as np
 import pandas as pd
 
 from skattr import frames
+from skattr.messages import brief
 from skattr.storage import read, write
 
 _HTML_ROWS, _HTML_COLUMNS, _HTML_OUTPUTS = 10, 20, 5
+ROUNDING = 1e-6  # of all sizes together: several libraries predict in float32
+MAIN_EFFECTS = ("PartialDependence()", "PartialDependence() - Expectation()")
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -22,6 +26,12 @@ class Explanation:
     """The attributions phi_j(x) of n rows, for g columns or groups of columns and k outputs.
 
     Arrays are read-only views of what was passed; nothing is copied.
+
+    Parts of it are taken by `explanation[rows]` and `explanation[rows, columns]`. Integers, slices
+    and boolean masks are positions, as in numpy, also where the index of X or its columns are
+    integers. Everything else is a label: of rows in the index of X, `explanation["Rome"]`, of
+    columns in `feature_names`, `explanation[:, "bmi"]`. One row and one column stay a table:
+    `explanation[3].values` is (1, g). `np.asarray(explanation)` are the values.
 
     Parameters
     ----------
@@ -74,6 +84,8 @@ class Explanation:
     x1    1.0
     x0    0.5
     Name: importance, dtype: float64
+    >>> explanation[1, "x1"].values
+    array([[1.]])
     """
 
     values: np.ndarray
@@ -116,7 +128,9 @@ class Explanation:
             if not isinstance(getattr(self, name), tuple) or not getattr(self, name):
                 raise ValueError(f"{name} must be a tuple, not empty; got {getattr(self, name)!r}.")
         if not all(own and isinstance(own, tuple) for own in self.columns):
-            raise ValueError(f"each of columns must be a tuple of labels, got {self.columns!r}.")
+            raise ValueError(
+                f"each of columns must be a tuple of labels, got {brief(self.columns)}."
+            )
         g, k = len(self.feature_names), len(self.output_names)
         if len(self.columns) != g:
             raise ValueError(f"there are {g} feature_names, but {len(self.columns)} columns.")
@@ -136,12 +150,37 @@ class Explanation:
     def __len__(self) -> int:
         return len(self.values)
 
-    def __getitem__(self, rows: Any) -> Explanation:
-        at = _rows(rows, len(self))
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.array(self.values, dtype=dtype, copy=copy)
+
+    def __getitem__(self, key: Any) -> Explanation:
+        rows, columns = key if isinstance(key, tuple) and len(key) == 2 else (key, slice(None))
+        if isinstance(rows, tuple):
+            raise TypeError(
+                f"an explanation is taken by [rows] or [rows, columns], got {brief(key)}; for an "
+                "output use select(output), for a row with a tuple as its label [[label]]"
+            )
+        at = _rows(rows, self._index(), len(self))
         names = ["values", "predictions", "std_error", "centered_error", "support"]
         if np.ndim(self.offset) == self.values.ndim:  # else it is the same for all rows
             names.append("offset")
-        return replace(self, data=frames.take_rows(self.data, at), **self._cut(names, at))
+        part = replace(self, data=frames.take_rows(self.data, at), **self._cut(names, at))
+        if isinstance(columns, slice) and columns == slice(None):
+            return part
+        chosen = _columns(columns, self.feature_names)
+        names.remove("predictions")
+        return replace(
+            part,
+            feature_names=tuple(self.feature_names[j] for j in chosen),
+            columns=tuple(self.columns[j] for j in chosen),
+            **part._cut(names, (slice(None), chosen)),
+        )
+
+    def _index(self) -> pd.Index:
+        """Return the labels of the rows: 0, 1, … if X has none."""
+        if isinstance(self.data, pd.DataFrame):
+            return self.data.index
+        return pd.RangeIndex(len(self))
 
     def _cut(self, names: Sequence[str], at: Any) -> dict[str, Any]:
         arrays = {name: getattr(self, name) for name in names}
@@ -154,12 +193,14 @@ class Explanation:
         name "1", so `select(1)` is that class wherever it stands.
         """
         names = self.output_names
-        if str(output) in names:
+        if isinstance(output, Hashable) and str(output) in names:
             place = names.index(str(output))
         elif isinstance(output, int | np.integer) and -len(names) <= output < len(names):
             place = range(len(names))[output]
         else:
-            raise ValueError(f"There is no output {output!r}; the outputs are {str(names)[1:-1]}.")
+            raise ValueError(
+                f"There is no output {brief(output)}; the outputs are {brief(names)[1:-1]}."
+            )
         if len(names) == 1:
             return self
         cut = ["values", "base_value", "offset", "predictions", "std_error", "centered_error"]
@@ -175,6 +216,48 @@ class Explanation:
             std_error=error,
             exact=self.exact and error is None,
         )
+
+    @property
+    def start(self) -> float | np.ndarray:
+        """What centred values are added to, () or (k,): the offset, or the mean of f without one.
+
+        A measure without mass has no offset: its values are about the mean of f already.
+        """
+        base = np.asarray(self.base_value)
+        if np.ndim(self.offset) > base.ndim:  # it differs between rows
+            return self.base_value
+        found = np.where(np.abs(self.offset) > 1e-12 * np.abs(base), self.offset, base)
+        return found if base.ndim else float(found)
+
+    @property
+    def remainder_name(self) -> str:
+        """What the part of the predictions is called that the values do not explain."""
+        named = {place for places in positions(self.data, self.columns) for place in places}
+        if len(named) < self.data.shape[1]:
+            return "not explained by these columns"
+        main = " ".join(self.measure.split()) in MAIN_EFFECTS
+        return "interactions" if main else "not explained by single columns"
+
+    def remainder(self) -> pd.Series | pd.DataFrame:
+        """Return what the values leave of each prediction: f(x) - start - Σ_j (values - offset).
+
+        Of main effects, which the default measure gives, this is what columns do together: their
+        interactions. Few measures promise that it is 0. A Series called `remainder_name`, or for
+        several outputs a DataFrame with one column an output.
+        """
+        if self.predictions is None:
+            raise ValueError("the remainder needs the predictions: explain(X, predictions=True)")
+        left = self.predictions - self.start - (self.values - self.offset).sum(axis=1)
+        if left.ndim == 1:
+            return pd.Series(left, index=self._index(), name=self.remainder_name)
+        return pd.DataFrame(left, index=self._index(), columns=list(self.output_names))
+
+    def _adds_up(self) -> bool:
+        """Tell whether the values of each row add up to its prediction, up to rounding."""
+        assert self.predictions is not None
+        sizes = np.abs(self.values - self.offset).sum(axis=1) + np.abs(self.predictions)
+        sizes = sizes + np.abs(self.start)
+        return bool((np.abs(self.remainder().to_numpy()) <= ROUNDING * sizes).all())
 
     def importance(self) -> pd.Series | pd.DataFrame:
         """Return the mean over rows of |values - offset|, the largest first.
@@ -202,7 +285,7 @@ class Explanation:
             label), `output`, `feature`, `data` (the raw value; of a group the tuple of them),
             `value` and `std_error` (NaN where exact).
         """
-        index = self.data.index if isinstance(self.data, pd.DataFrame) else pd.RangeIndex(len(self))
+        index = self._index()
         columns, k = _flat(self.feature_names), len(self.output_names)
         if tidy:
             return self._tidy(index, columns)
@@ -248,7 +331,11 @@ class Explanation:
             raise ValueError(f"{path} is a damaged Explanation: {error}") from error
 
     def to_shap(self) -> Any:
-        """Return a shap.Explanation of the centred values, with the offset as base values."""
+        """Return a shap.Explanation of the centred values, with `start` as base values.
+
+        Where they do not add up to the prediction, the last column is what is left (see
+        `remainder`), so that shap's plots end at the prediction, and a warning says so.
+        """
         try:
             import shap
         except ImportError as error:
@@ -256,13 +343,27 @@ class Explanation:
         data = raw_values(self.data, self.columns)
         if {type(value) for value in data.flat} <= {int, float, bool}:
             data = data.astype(float)
-        # Where the offset differs between attributions a row's base value is the mean of them.
-        base = np.broadcast_to(self.offset, self.values.shape).mean(axis=1)
+        values, names = self.values - self.offset, [str(name) for name in self.feature_names]
+        if self.predictions is None:
+            warnings.warn(
+                "without predictions it is not known whether the values add up to them; "
+                "explain(X, predictions=True) tells",
+                stacklevel=2,
+            )
+        elif not self._adds_up():
+            values = np.concatenate([values, self.remainder().to_numpy()[:, None]], axis=1)
+            data = np.concatenate([data, np.full((len(data), 1), np.nan)], axis=1)
+            names.append(self.remainder_name)
+            warnings.warn(
+                f"the values do not add up to the prediction: the last column, {names[-1]!r}, is "
+                "what is left",
+                stacklevel=2,
+            )
         return shap.Explanation(
-            values=self.values - self.offset,
-            base_values=base,
+            values=values,
+            base_values=np.broadcast_to(self.start, (len(values), *values.shape[2:])).copy(),
             data=data,
-            feature_names=[str(name) for name in self.feature_names],
+            feature_names=names,
             output_names=[*self.output_names] if len(self.output_names) > 1 else None,
         )
 
@@ -270,7 +371,7 @@ class Explanation:
         measure = " ".join(self.measure.split())
         measure = measure if len(measure) <= 60 else measure[:59] + "…"
         kind = "exact" if self.exact else "approximate"
-        return f"Explanation(shape={self.values.shape}, measure={measure}, {kind})"
+        return f"<Explanation {self.values.shape}: {measure}, {kind}>"
 
     def _repr_html_(self) -> str:
         head, hidden = self[:_HTML_ROWS], len(self.output_names) - _HTML_OUTPUTS
@@ -301,24 +402,79 @@ def _flat(labels: Sequence[Hashable]) -> pd.Index:
     return pd.Index(list(labels), tupleize_cols=False)  # a tuple is one label
 
 
-def _rows(key: Any, n: int) -> slice | np.ndarray:
+def _rows(key: Any, index: pd.Index, n: int) -> slice | np.ndarray:
     """Return rows as a slice of step 1, or as an array of positions >= 0."""
     if isinstance(key, slice):
         chosen = range(n)[key]
         return slice(chosen.start, chosen.stop) if chosen.step == 1 else np.array(chosen, np.intp)
+    found = _positions(key, n, "row", "rows")
+    if found is not None:
+        if isinstance(key, pd.Series) and len(key) == n and not key.index.equals(index):
+            raise IndexError("the mask has another index than the rows; give mask.to_numpy()")
+        places = found
+    else:
+        labels = key if isinstance(key, list | np.ndarray | pd.Index | pd.Series) else [key]
+        places = np.concatenate([_labelled(label, index) for label in labels])
+    one = len(places) == 1 and not np.iterable(key)
+    return slice(int(places[0]), int(places[0]) + 1) if one else places
+
+
+def _labelled(label: Any, index: pd.Index) -> np.ndarray:
+    """Return the positions of the rows with a label."""
+    if pd.api.types.is_integer_dtype(index):
+        raise KeyError(
+            f"there is no row {brief(label)}: the rows are labelled by integers, or not at all, "
+            "and integers are positions"
+        )
+    try:
+        return np.atleast_1d(np.arange(len(index))[index.get_loc(label)])
+    except (KeyError, TypeError, ValueError, pd.errors.InvalidIndexError) as error:
+        raise KeyError(f"there is no row {brief(label)} in the index of X") from error
+
+
+def _columns(key: Any, names: Sequence[Hashable]) -> np.ndarray:
+    """Return the positions of columns."""
+    if isinstance(key, slice):
+        found: Any = np.arange(len(names))[key]
+    else:
+        found = _positions(key, len(names), "column", "columns")
+    if found is None:
+        labels = key if isinstance(key, list | np.ndarray | pd.Index | pd.Series) else [key]
+        known: dict[Hashable, int] = {_key(name): j for j, name in enumerate(names)}
+        missing = [v for v in labels if not isinstance(v, Hashable) or _key(v) not in known]
+        if missing:
+            raise KeyError(
+                f"there is no column {brief(missing[0])}; there are {brief(list(names))}"
+            )
+        found = np.array([known[_key(label)] for label in labels], np.intp)
+    if not len(found):
+        raise IndexError("no column is chosen")
+    return found
+
+
+def _positions(key: Any, n: int, one: str, many: str) -> np.ndarray | None:
+    """Return integers and masks as positions >= 0; None for labels."""
+    if isinstance(key, str | tuple) or (isinstance(key, list) and _holds_labels(key)):
+        return None
     array = np.asarray(key)
+    if array.ndim > 1:
+        raise TypeError(f"{many} are taken by a list of them, not by {brief(key)}")
+    if array.dtype == object and array.size and all(isinstance(v, bool) for v in array.flat):
+        array = array.astype(bool)  # nullable booleans
     if array.dtype == bool and array.ndim == 1:
         if len(array) != n:
-            raise IndexError(f"the mask has {len(array)} entries, the explanation {n} rows.")
+            raise IndexError(f"the mask has {len(array)} entries, the explanation {n} {many}.")
         return np.flatnonzero(array)
-    if isinstance(key, tuple) or array.ndim > 1 or (array.dtype.kind not in "iu" and array.size):
-        raise TypeError(f"rows are taken by an int, a slice, a boolean mask or an array of ints, "
-                        f"got {key!r}; for an output use select(output).")  # fmt: skip
+    if array.dtype.kind not in "iu" and array.size:
+        return None
     if np.any((array < -n) | (array >= n)):
-        raise IndexError(f"there is no row {key!r} in an explanation of {n} rows.")
-    places = array.astype(np.intp)
-    places = np.where(places < 0, places + n, places)
-    return slice(int(places), int(places) + 1) if array.ndim == 0 else places
+        raise IndexError(f"there is no {one} {brief(key)} in an explanation of {n} {many}.")
+    places = np.atleast_1d(array).astype(np.intp)
+    return np.where(places < 0, places + n, places)
+
+
+def _holds_labels(key: list) -> bool:
+    return any(not isinstance(v, int | bool | np.integer | np.bool_) for v in key)
 
 
 def _table(frame: pd.DataFrame, output: str, n: int) -> str:

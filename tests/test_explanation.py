@@ -361,10 +361,163 @@ def test_rows_that_are_not_there():
     for key in (4, -5, [0, 4], np.array([-5]), [True], np.ones(5, dtype=bool)):
         with pytest.raises(IndexError):
             explanation[key]
-    for key in ("a", (0, 1), [0.0], 1.0, None, [[0]], True):
-        with pytest.raises(TypeError, match="rows are taken"):
+    for key in ("a", [0.0], 1.0, None, [[0]], True, ["a"]):
+        with pytest.raises(KeyError, match="there is no row"):
             explanation[key]
+    for key in ((0, 1, 2), (), np.zeros((1, 1), int)):
+        with pytest.raises(TypeError, match="rows"):
+            explanation[key]
+    with pytest.raises(TypeError, match="slice"):
+        explanation["a":"b"]
     assert len(list(explanation)) == 4  # iteration ends
+
+
+LABELS = {
+    "strings": pd.Index(["Rome", "Ulm", "Kiel", "Bonn"]),
+    "floats": pd.Index([0.5, 1.5, 2.5, 3.5]),
+    "dates": pd.date_range("2024-01-01", periods=4),
+    "pairs": pd.MultiIndex.from_product([["a", "b"], [0, 1]]),
+}
+
+
+@pytest.mark.parametrize("kind", LABELS)
+@pytest.mark.parametrize("full_offset", [False, True])
+def test_rows_by_label(kind, full_offset):
+    index = LABELS[kind]
+    data = pd.DataFrame(np.eye(4), columns=list("abcd"), index=index)
+    explanation = make(data=data, full_offset=full_offset)
+    for i, label in enumerate(index):
+        if kind != "pairs":  # a tuple is [rows, columns]
+            assert_bits(explanation[label].values, explanation.values[[i]])
+            assert_bits(explanation[label, "b"].values, explanation.values[[i]][:, [1]])
+        assert explanation[[label]].data.index.tolist() == [label]
+    part = explanation[[index[2], index[0]]]
+    assert_bits(part.values, explanation.values[[2, 0]])
+    assert_bits(part.predictions, explanation.predictions[[2, 0]])
+    with pytest.raises(KeyError, match="there is no row 'Oslo'"):
+        explanation["Oslo"]
+
+
+def test_a_date_may_be_written_and_a_label_may_stand_twice():
+    data = pd.DataFrame(np.eye(4), columns=list("abcd"), index=LABELS["dates"])
+    explanation = make(data=data)
+    assert_bits(explanation["2024-01-03"].values, explanation.values[[2]])
+    twice = make(data=data.set_axis(["u", "v", "u", "w"]))
+    assert_bits(twice["u"].values, twice.values[[0, 2]])
+
+
+def test_integers_are_positions_whatever_the_labels():
+    data = pd.DataFrame(np.eye(4), columns=[3, 2, 1, 0], index=[3, 2, 1, 0])
+    explanation = make(data=data)
+    assert_bits(explanation[3].values, explanation.values[[3]])
+    assert explanation[3].data.index.tolist() == [0]
+    assert_bits(explanation[:, 3].values, explanation.values[:, [3]])
+    assert explanation[:, 3].feature_names == (0,)
+    with pytest.raises(KeyError, match="integers are positions"):
+        explanation["3"]
+
+
+@pytest.mark.parametrize("k", [1, 2])
+@pytest.mark.parametrize("full_offset", [False, True])
+@pytest.mark.parametrize(
+    ("key", "chosen"),
+    [
+        ("b", [1]),
+        (["d", "a"], [3, 0]),
+        (pd.Index(["d", "a"]), [3, 0]),
+        (2, [2]),
+        (-1, [3]),
+        ([0, 2], [0, 2]),
+        (slice(1, 3), [1, 2]),
+        (slice(None, None, -1), [3, 2, 1, 0]),
+        (np.array([True, False, False, True]), [0, 3]),
+    ],
+)
+def test_columns(k, full_offset, key, chosen):
+    data = pd.DataFrame(np.eye(4), columns=list("abcd"))
+    explanation = make(data=data, k=k, full_offset=full_offset)
+    mask = np.array([True, False, True, True])
+    part = explanation[mask, key]
+    assert part.feature_names == tuple("abcd"[j] for j in chosen)
+    assert part.columns == tuple(("abcd"[j],) for j in chosen)
+    for name in ("values", "std_error", "support"):
+        assert_bits(getattr(part, name), getattr(explanation, name)[mask][:, chosen])
+    offset = explanation.offset[mask][:, chosen] if full_offset else explanation.offset
+    assert_bits(part.offset, offset)
+    assert_bits(part.predictions, explanation.predictions[mask])
+    assert_frame_equal(part.data, data[mask])
+
+
+def test_columns_that_are_tuples_or_not_there():
+    data = pd.DataFrame(np.eye(2), columns=pd.MultiIndex.from_tuples([("a", 1), ("b", 2)]))
+    explanation = make(data=data)
+    assert explanation[:, ("b", 2)].feature_names == (("b", 2),)
+    for key in ("c", ["c"], ("a", 2), [["a"]], 0.5):
+        with pytest.raises(KeyError, match="there is no column"):
+            explanation[:, key]
+    for key in (2, [True], [], slice(0, 0)):
+        with pytest.raises(IndexError):
+            explanation[:, key]
+
+
+def test_masks_of_pandas():
+    data = pd.DataFrame(np.eye(3), columns=list("abc"), index=list("uvw"))
+    explanation = make(data=data)
+    mask = pd.Series([True, False, True], index=data.index)
+    for each in (mask, mask.astype("boolean"), mask.tolist()):
+        assert_bits(explanation[each].values, explanation.values[[0, 2]])
+    with pytest.raises(IndexError, match="another index"):
+        explanation[mask[::-1]]
+
+
+def test_as_an_array():
+    explanation = make()
+    assert_bits(np.asarray(explanation), explanation.values)
+    assert np.shares_memory(np.asarray(explanation), explanation.values)
+    assert np.asarray(explanation, dtype=np.float32).dtype == np.float32
+    copied = np.array(explanation)
+    copied[:] = 0.0
+    assert explanation.values.any()
+    with pytest.raises(ValueError, match="copy"):
+        np.array(explanation, dtype=np.float32, copy=False)
+
+
+# What is left -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("k", [1, 2])
+@pytest.mark.parametrize("offset", ["none", "one", "full"])
+def test_remainder(k, offset):
+    explanation = make(k=k, full_offset=offset == "full")
+    if offset == "none":
+        explanation = replace(explanation, offset=0.0)
+    start = explanation.offset if offset == "one" else explanation.base_value
+    centred = explanation.values - explanation.offset
+    left = explanation.remainder()
+    for i in range(4):
+        total = start + sum(centred[i, j] for j in range(3)) + left.iloc[i]
+        np.testing.assert_allclose(total, explanation.predictions[i], rtol=1e-12)
+    if k == 1:
+        assert left.name == "interactions"
+    else:
+        assert list(left) == ["class 0", "class 1"]
+
+
+def test_the_remainder_is_called_what_it_is():
+    frame = pd.DataFrame(np.eye(3), columns=list("abc"), index=list("uvw"))
+    names = {
+        "PartialDependence() - Expectation()": "interactions",
+        "PartialDependence()": "interactions",
+        "Conditional() - Expectation()": "not explained by single columns",
+        "Uniform()": "not explained by single columns",
+    }
+    for measure, name in names.items():
+        explanation = make(data=frame, measure=measure)
+        assert explanation.remainder_name == explanation.remainder().name == name
+        assert explanation.remainder().index.tolist() == list("uvw")
+        assert explanation[:, ["a", "c"]].remainder_name == "not explained by these columns"
+    with pytest.raises(ValueError, match="predictions=True"):
+        make(predictions=None).remainder()
 
 
 # Files ------------------------------------------------------------------------------------------
@@ -661,17 +814,35 @@ def test_to_shap(monkeypatch, k, full_offset):
     explanation = make(
         data=pd.DataFrame({0: [1, 2], "b": [0.5, 1.5]}), k=k, full_offset=full_offset
     )
-    result = explanation.to_shap()
-    assert_array_equal(result.values, explanation.centered().values)
+    with pytest.warns(UserWarning, match="do not add up .* 'interactions'") as caught:
+        result = explanation.to_shap()
+    assert len(caught) == 1
+    assert_array_equal(result.values[:, :2], explanation.centered().values)
+    assert_array_equal(result.values[:, 2], explanation.remainder())
+    start = explanation.base_value if full_offset else explanation.offset
     for i in range(2):
-        row = explanation.offset[i].mean(axis=0) if full_offset else explanation.offset
-        np.testing.assert_allclose(result.base_values[i], row, rtol=1e-15)
+        assert_array_equal(result.base_values[i], start)
+        total = result.base_values[i] + sum(result.values[i, j] for j in range(3))
+        np.testing.assert_allclose(total, explanation.predictions[i], rtol=1e-12)
     assert result.base_values.shape == ((2,) if k == 1 else (2, 2))
-    assert result.data.dtype == float and result.data.tolist() == [[1, 0.5], [2, 1.5]]
-    assert result.feature_names == ["0", "b"]
+    assert result.data.dtype == float and result.data[:, :2].tolist() == [[1, 0.5], [2, 1.5]]
+    assert np.isnan(result.data[:, 2]).all()
+    assert result.feature_names == ["0", "b", "interactions"]
     assert result.output_names == (None if k == 1 else ["class 0", "class 1"])
-    strings = make(data=np.array([["1", "2"]])).to_shap()
-    assert strings.data.dtype == object and strings.data.tolist() == [["1", "2"]]
+
+
+def test_to_shap_where_nothing_is_left(monkeypatch):
+    shap = types.ModuleType("shap")
+    shap.Explanation = lambda **fields: types.SimpleNamespace(**fields)
+    monkeypatch.setitem(sys.modules, "shap", shap)
+    explanation = make(data=np.array([["1", "2"]]))
+    total = explanation.offset + explanation.centered().values.sum(axis=1)
+    result = replace(explanation, predictions=total).to_shap()
+    assert_array_equal(result.values, explanation.centered().values)
+    assert result.data.dtype == object and result.data.tolist() == [["1", "2"]]
+    with pytest.warns(UserWarning, match="without predictions it is not known"):
+        result = replace(explanation, predictions=None).to_shap()
+    assert result.feature_names == ["x0", "x1"]
 
 
 def test_repr_is_one_short_line():
@@ -679,6 +850,7 @@ def test_repr_is_one_short_line():
     assert "\n" not in repr(explanation) and len(repr(explanation)) < 150
     assert "(4, 3)" in repr(explanation) and "approximate" in repr(explanation)
     assert "exact" in repr(replace(explanation, exact=True, std_error=None))
+    assert repr(explanation).startswith("<Explanation") and repr(explanation).endswith(">")
 
 
 def test_html_escapes_whatever_the_user_named():

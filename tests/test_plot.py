@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
@@ -233,7 +234,7 @@ def test_values_that_add_up_lead_to_the_prediction(diabetes, measure):
         assert below.get_x() == pytest.approx(above.get_x() + above.get_width())
     end = bars[-1].get_x() + bars[-1].get_width()
     assert end == pytest.approx(model.predict(X)[7])
-    assert y_names(ax)[-2:] == ["6 other columns", "not attributed"]
+    assert y_names(ax)[-2:] == ["6 other columns", "interactions"]
     assert widths(ax)[-1] == 0
     sizes = np.abs(widths(ax)[:4])
     assert (np.diff(sizes) <= 0).all()
@@ -243,14 +244,18 @@ def test_values_that_add_up_lead_to_the_prediction(diabetes, measure):
 def test_values_that_do_not_add_up_begin_at_zero(diabetes):
     X, y = diabetes
     tree = DecisionTreeRegressor(max_depth=6, random_state=0).fit(X, y)
-    explanation = MeasureExplainer(tree).fit(X).explain(X)
+    explanation = MeasureExplainer(tree, "partial_dependence").fit(X).explain(X)
     ax = plot.waterfall(explanation, 3)
     assert all(bar.get_x() == 0 for bar in ax.containers[0])
     gap = explanation.predictions[3] - explanation.offset - explanation.centered().values[3].sum()
     assert abs(gap) > 1
-    assert y_names(ax)[-1] == "not attributed"
+    assert y_names(ax)[-1] == "interactions"
     assert widths(ax)[-1] == pytest.approx(gap)
-    assert "not attributed" in ax.get_title()
+    assert "interactions" in ax.get_title()
+    conditional = replace(explanation, measure="Conditional()")
+    assert y_names(plot.waterfall(conditional, 3))[-1] == "not explained by single columns"
+    one = explanation[3, ["bmi", "bp"]]
+    assert y_names(plot.waterfall(one))[-1] == "not explained by these columns"
     values = explanation.centered().values[3]
     np.testing.assert_allclose(widths(ax)[:-1], values[np.argsort(-np.abs(values), kind="stable")])
     raw = plot.waterfall(explanation, 3, centered=False)
@@ -264,7 +269,7 @@ def test_a_row_without_prediction_claims_nothing(diabetes):
     explainer = MeasureExplainer(LinearRegression().fit(X, y)).fit(X)
     ax = plot.waterfall(explainer.explain(X, predictions=False), -1)
     assert all(bar.get_x() == 0 for bar in ax.containers[0])
-    assert "not attributed" not in y_names(ax) and ax.get_title() == ""
+    assert "interactions" not in y_names(ax) and ax.get_title() == ""
 
 
 def test_a_uniform_measure_begins_at_its_own_mean(diabetes):
@@ -283,11 +288,31 @@ def test_raw_values_of_a_row():
     assert y_names(ax) == ["n = missing", "s = b", "t = 2024-02-01", "b = True", "i = −3"]
 
 
-def test_rows_are_positions():
+def test_rows_are_positions_or_labels(diabetes):
     explanation = random()
     for row in (True, "3", 1.0):
-        with pytest.raises(TypeError, match="position of a row"):
+        with pytest.raises(KeyError, match="there is no row"):
             plot.waterfall(explanation, row)
+    for row in (None, slice(2), [0, 1]):
+        with pytest.raises(ValueError, match="one row, got"):
+            plot.waterfall(explanation, row)
+    X, y = diabetes
+    X = X.set_axis([f"patient {i}" for i in range(len(X))])
+    explanation = MeasureExplainer(LinearRegression().fit(X, y)).fit(X).explain(X)
+    wanted = widths(plot.waterfall(explanation, 7))
+    for ax in (
+        plot.waterfall(explanation, "patient 7"),
+        plot.waterfall(explanation[7]),
+        plot.waterfall(explanation["patient 7"]),
+    ):
+        np.testing.assert_array_equal(widths(ax), wanted)
+    pairs = pd.MultiIndex.from_product([["a", "b"], range(221)])
+    explanation = replace(explanation, data=X.set_axis(pairs))
+    np.testing.assert_array_equal(widths(plot.waterfall(explanation, ("a", 7))), wanted)
+
+
+def test_waterfall_of_a_row_that_is_not_there():
+    explanation = random()
     with pytest.raises(IndexError, match="50 rows"):
         plot.waterfall(explanation, 50)
     assert plt.get_fignums() == []
@@ -353,7 +378,28 @@ def test_what_cannot_be_compared():
 @pytest.fixture(scope="module")
 def tree(diabetes):
     X, y = diabetes
-    return MeasureExplainer(DecisionTreeRegressor(max_depth=5, random_state=0).fit(X, y)).fit(X)
+    return MeasureExplainer(
+        DecisionTreeRegressor(max_depth=5, random_state=0).fit(X, y), "partial_dependence"
+    ).fit(X)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "array"])
+def test_a_curve_takes_its_column_from_the_data(diabetes, kind):
+    X, y = diabetes
+    table = {"pandas": X, "polars": pl.from_pandas(X), "array": X.to_numpy()}[kind]
+    model = DecisionTreeRegressor(max_depth=5, random_state=0).fit(X.to_numpy(), y)
+    explainer = MeasureExplainer(lambda Z: model.predict(np.asarray(Z))).fit(table[:30])
+    curve = explainer.curve(2)
+    drawn, wanted = (plot.curve(curve, data=data) for data in (table, X["bmi"]))
+    for one, other in zip(strips_of(drawn), strips_of(wanted), strict=True):
+        np.testing.assert_array_equal(one, other)
+    with pytest.raises(ValueError, match="data has no column"):
+        plot.curve(curve, data=X.drop(columns="bmi"))
+
+
+def strips_of(ax):
+    return [np.r_[p.get_data().values, p.get_data().edges] for p in ax.patches
+            if isinstance(p, StepPatch) and p.get_fill()]  # fmt: skip
 
 
 def steps_of(ax):
@@ -540,7 +586,7 @@ def test_many_levels():
 def iris():
     X, y = load_iris(return_X_y=True, as_frame=True)
     model = GradientBoostingClassifier(n_estimators=3, random_state=0).fit(X, y)
-    explainer = MeasureExplainer(model).fit(X)
+    explainer = MeasureExplainer(model, "partial_dependence").fit(X)
     return explainer, explainer.explain(X), X
 
 

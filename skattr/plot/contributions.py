@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from skattr.explanation import Explanation, raw_values
+from skattr.explanation import ROUNDING, Explanation, raw_values
+from skattr.messages import brief
 from skattr.plot import drawing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-ROUNDING = 1e-6  # of all sizes together: several libraries predict in float32
-NOT_ATTRIBUTED = "not attributed"
 
 
 @dataclass
@@ -42,7 +40,7 @@ class Sums:
 
 def waterfall(
     explanation: Explanation,
-    row: int,
+    row: Any = None,
     *,
     output: Any = None,
     max_features: int = 12,
@@ -54,14 +52,16 @@ def waterfall(
     Where the values add up to the prediction, each bar begins where the one above ends, and they
     lead from the offset (the mean of f, where the measure has none) to the prediction. Most
     measures make no such promise: then all bars begin at 0. What is left between the prediction
-    and the sum is a line of its own, "not attributed", if the explanation has predictions.
+    and the sum is a line of its own, if the explanation has predictions: "interactions" of main
+    effects, else "not explained by single columns".
 
     Parameters
     ----------
     explanation : Explanation
         What to draw.
-    row : int
-        The position of the row.
+    row : int or label, optional
+        The row: an int is its position, anything else its label in the index of X. It may be left
+        out if there is one row only, as in `waterfall(explanation[3])`.
     output : str or int, optional
         The output, by name or position; needed if there are several.
     max_features : int, default 12
@@ -87,9 +87,7 @@ def waterfall(
     'prediction 206.1 = 152.1 + 53.98 attributed'
     """
     explanation = drawing.check(explanation, output, max_features)
-    if isinstance(row, bool) or not isinstance(row, int | np.integer):
-        raise TypeError(f"row={row!r} is the position of a row, an int")
-    one = explanation[int(row)]
+    one = _one_row(explanation, row)
     values = drawing.values_of(one, centered)
     ranking = drawing.Ranking.of(np.abs(values[0]), max_features)
     prediction = None if one.predictions is None else float(one.predictions[0])
@@ -102,11 +100,26 @@ def waterfall(
     ax = drawing.new_axes(ax, 7.2, drawing.height_of(len(names) + 1) + 0.3)
     _draw_bars(ax, sums, error, len(ranking.first))
     if prediction is not None:
-        names.append(NOT_ATTRIBUTED)
+        names.append(one.remainder_name)
     drawing.name_rows(ax, names)
     drawing.bare(ax, "top", "right", "left")
     _draw_words(ax, sums, one, centered)
     return ax
+
+
+def _one_row(explanation: Explanation, row: Any) -> Explanation:
+    """Return the row that is drawn."""
+    if row is None:
+        one = explanation
+    else:
+        one = explanation[[row] if isinstance(row, tuple) else row]  # a tuple is a label here
+    if len(one) != 1:
+        got = f"{len(one)} rows" if row is None else f"row={brief(row)}, {len(one)} rows"
+        raise ValueError(
+            f"a waterfall shows one row, got {got}: choose it by position or label, "
+            "waterfall(explanation, 0)"
+        )
+    return one
 
 
 def _start(one: Explanation, centered: bool) -> float:
@@ -192,7 +205,7 @@ def _draw_words(ax: Axes, sums: Sums, one: Explanation, centered: bool) -> None:
         parts = [f"prediction {drawing.number(sums.prediction)} = {drawing.number(sums.start)}",
                  f"{_added(total)} attributed"]  # fmt: skip
         if not sums.complete:  # which is too long for one line
-            parts.append(f"\n{_added(sums.gap)} {NOT_ATTRIBUTED}")
+            parts.append(f"\n{_added(sums.gap)} {one.remainder_name}")
         ax.set_title(" ".join(parts).replace(" \n", "\n"), fontsize="medium", **drawing.LITERAL)
     drawing.label_x(ax, label)
 

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from skattr import frames
 from skattr.curves import Curve
+from skattr.messages import brief
 from skattr.plot import drawing
 from skattr.plot.columns import Column, as_column
 
@@ -55,8 +57,9 @@ def curve(
     ----------
     curves : Curve, list of Curve, or dict from a label to a Curve
         What to draw: curves of one column, such as those of several measures.
-    data : array or Series (n,), optional
-        The raw column, to draw how its values are distributed below.
+    data : DataFrame or array (n, d), or one column (n,), optional
+        The raw data, to draw how the values of the column are distributed below. Of a table the
+        column is taken that the curves belong to.
     support : array (n,), optional
         The effective number of rows behind the value at each entry of data, a column of
         `Explanation.support`. Where it is below 30 the background is shaded.
@@ -81,7 +84,7 @@ def curve(
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
     >>> tree = DecisionTreeRegressor(max_depth=3, random_state=0).fit(X, y)
     >>> explainer = skattr.MeasureExplainer(tree).fit(X)
-    >>> ax = skattr.plot.curve(explainer.curve("bmi"), data=X["bmi"])
+    >>> ax = skattr.plot.curve(explainer.curve("bmi"), data=X)
     >>> print(ax.get_xlabel())
     bmi
     442 rows
@@ -96,6 +99,7 @@ def curve(
         raise ValueError(f"curves of different kinds share no axis: {kinds}")
     column = None
     if data is not None:
+        data = _own_column(data, given[0].feature)
         column = as_column(data, given[0].feature, levels == {True}, lines[0].dates)
     elif support is not None:
         raise ValueError("support needs data: the values that it belongs to")
@@ -131,6 +135,16 @@ def _as_list(curves: Any, labels: Any) -> tuple[list[Curve], list[str | None]]:
     if len(features) > 1:
         raise ValueError(f"curves of one column are drawn together, not of {features}")
     return given, [None if label is None else drawing.shorten(label, 60) for label in labels]
+
+
+def _own_column(data: Any, feature: Any) -> Any:
+    """Return the column of a feature, if the data is a table."""
+    if not frames.is_frame(data) and len(getattr(data, "shape", ())) != 2:
+        return data
+    names = frames.labels(data)
+    if feature not in names:
+        raise ValueError(f"data has no column {feature!r}; it has {brief(names)}")
+    return frames.column(data, names.index(feature))
 
 
 def _place(names: tuple[str, ...], output: Any) -> int:
