@@ -26,23 +26,9 @@ def in_order(function: Callable, items: Iterable, n_jobs: int | None) -> Iterato
             yield waiting.popleft().result()
 
 
-def in_workers(
-    tasks: Iterable, total: int, n_jobs: int | None, progress: str | None = None
-) -> Iterator[Any]:
-    """Yield the results of joblib's delayed calls; `progress` is the title of a bar to show."""
+def in_workers(tasks: Iterable, n_jobs: int | None) -> Iterator[Any]:
+    """Yield the results of joblib's delayed calls."""
     if effective_n_jobs(n_jobs) == 1:  # joblib takes its time for each call
-        results: Iterable = (function(*args, **kwargs) for function, args, kwargs in tasks)
+        yield from (function(*args, **kwargs) for function, args, kwargs in tasks)
     else:
-        results = Parallel(n_jobs, return_as="generator")(tasks)
-    yield from with_bar(results, total, progress)
-
-
-def with_bar(items: Iterable, total: int, progress: str | None) -> Iterable:
-    """Return items, with a bar of that title if there is one."""
-    if progress is None:
-        return items
-    try:
-        from tqdm.auto import tqdm
-    except ImportError as error:
-        raise ImportError("verbose needs tqdm: pip install 'skattr[progress]'") from error
-    return tqdm(items, total=total, desc=progress)
+        yield from Parallel(n_jobs, return_as="generator")(tasks)

@@ -232,7 +232,6 @@ def test_linear_models_and_estimators():
 
 
 def test_frank_wolfe_warns_and_shows(capsys):
-    pytest.importorskip("tqdm")
     with pytest.warns(ConvergenceWarning, match=r"gap is .* after 1 steps"):
         FrankWolfeMeasure(ATOMS, "squared", "probability", max_iter=1, verbose=1).fit(
             MODELS, np.ones((len(MODELS), 3))

@@ -12,7 +12,8 @@ The protocol. An engine says what it `needs`: (a kind of Pieces, the name of a v
   `at(codes, values)` → (n, k); else None;
 - `integrate(pieces, state, X, codes, own, chosen, jobs)` → (n, len(chosen), k): some attributions
   at the rows of X, where there is no table. `codes` are those of X, if the pieces have a grid;
-- `cost(pieces, term)`: in words, for `describe()`; `certificate(state)`: how small its error is.
+- `cost(pieces, term)`: in words, for `describe()`; `outlook(state, own)`: how much work explaining
+  is; `certificate(state)`: how small its error is.
 
 An engine whose cost is known only once it runs raises `TooCostly` in `prepare`; under "auto" the
 terms are planned again without it. If `may_estimate(term, jobs)`, an exact engine may find that a
@@ -50,8 +51,8 @@ class Jobs(NamedTuple):
     """How to run: the workers, as joblib counts them, and where approximations start and stop."""
 
     n_jobs: int | None = None
-    verbose: int = 0  # whether to show progress
-    tol: float = 1e-3  # largest standard error of a value, in units of the spread of f
+    verbose: int | None = 0  # whether to show progress; None: once it takes long
+    tol: float = 1e-2  # largest standard error of a value, in units of the spread of f
     error: np.ndarray | None = None  # (k,) the largest standard error of a value of one term
     max_evals: float = 100_000  # evaluations of f for one value
     seed: int = 0
@@ -115,6 +116,10 @@ class Engine(BaseEstimator):
     def cost(self, pieces: Any, term: Any) -> str:
         """Say what it costs."""
         raise NotImplementedError
+
+    def outlook(self, state: Any, own: Own) -> str:
+        """Say how much work it is to explain, if that is known before."""
+        return ""
 
     def certificate(self, state: Any) -> str:
         """Say how small the error is known to be, if that takes more words than "exact"."""

@@ -11,24 +11,41 @@ import numpy as np
 from skattr import frames
 from skattr.engines.base import Jobs, Own
 from skattr.parallel import in_workers
+from skattr.progress import Progress
+
+FEWER = "fewer rows to explain or features=[…] make it faster"
 
 
 def at_distinct(
     value: Callable[[Any, tuple], Any], X: Any, own: Own, chosen: list[int], jobs: Jobs,
-    by_row: bool = False,
+    by_row: bool = False, each: str = "; ",
 ) -> np.ndarray:  # fmt: skip
     """Return value(x, columns) of some attributions at all rows, (n, len(chosen), …).
 
     x is a table of one row. Rows that agree in the own columns share a value; in all columns,
-    `by_row`.
+    `by_row`. `each` says what a value takes, in the line above the bar.
     """
-    every = tuple(range(len(frames.labels(X))))
+    labels = frames.labels(X)
+    every = tuple(range(len(labels)))
+    kinds = [frames.distinct_rows(X, every if by_row else own[a]) for a in chosen]
+    total = sum(len(first) for first, _ in kinds)
+    hint = f"{total:,} values to compute{each}{FEWER}"
     found = []
-    for place, a in enumerate(chosen):
-        first, kind = frames.distinct_rows(X, every if by_row else own[a])
-        rows = (frames.take_rows(X, slice(i, i + 1)) for i in first.tolist())
-        tasks = (joblib.delayed(value)(x, own[a]) for x in rows)
-        title = f"attribution {place + 1} of {len(chosen)}" if jobs.verbose else None
-        values = in_workers(tasks, len(first), jobs.n_jobs, title)
-        found.append(np.array(list(values))[kind])
+    with Progress(jobs.verbose, total, "values", hint) as bar:
+        for a, (first, kind) in zip(chosen, kinds, strict=True):
+            rows = (frames.take_rows(X, slice(i, i + 1)) for i in first.tolist())
+            tasks = (joblib.delayed(value)(x, own[a]) for x in rows)
+            name = in_words(labels, own[a])
+            values = []
+            for result in in_workers(tasks, jobs.n_jobs):
+                values.append(result)
+                bar.step(name)
+            found.append(np.array(values)[kind])
     return np.stack(found, axis=1)
+
+
+def in_words(labels: list, columns: tuple[int, ...]) -> str:
+    """Return the name of a column, or of the first columns of a group."""
+    names = ", ".join(str(labels[k]) for k in columns[:3])
+    names = names if len(names) <= 40 else names[:39] + "…"
+    return names if len(columns) <= 3 else f"{names} and {len(columns) - 3} more"

@@ -14,6 +14,7 @@ from skattr import frames
 from skattr.engines.base import Engine, Jobs, Own
 from skattr.measures.base import Measure
 from skattr.pieces import Pieces
+from skattr.progress import Progress
 
 ROW_BLOCK = 65_536  # rows whose atoms are evaluated together
 
@@ -47,10 +48,12 @@ class Evaluation(Engine):
         """Return the weighted sums over the atoms, which all attributions share."""
         result = np.zeros((len(X), len(chosen), pieces.n_outputs))
         step = getattr(state, "rows_at_once", ROW_BLOCK)
-        for start in range(0, len(X), step):
-            block = slice(start, start + step)
-            points, weights, row = state.atoms(frames.take_rows(X, block), own)
-            values = pieces.predict(points)
-            for place, a in enumerate(chosen):
-                np.add.at(result[block, place], row, weights[a][:, None] * values)
+        with Progress(jobs.verbose, len(X), "rows") as bar:
+            for start in range(0, len(X), step):
+                block = slice(start, start + step)
+                points, weights, row = state.atoms(frames.take_rows(X, block), own)
+                values = pieces.predict(points)
+                for place, a in enumerate(chosen):
+                    np.add.at(result[block, place], row, weights[a][:, None] * values)
+                bar.step("atoms", len(result[block]))
         return result

@@ -16,12 +16,14 @@ import numpy as np
 
 from skattr import frames, storage
 from skattr.engines.base import Engine, Jobs, Own
-from skattr.engines.distinct import at_distinct
+from skattr.engines.distinct import FEWER, at_distinct
 from skattr.measures.base import Measure
 from skattr.measures.row_weights import RowWeights
 from skattr.pieces import Pieces
 
 ROW_BLOCK = 65_536  # background rows in one call of the model
+SMALLER = "a smaller background, "
+MANY_ROWS = 1_000_000  # evaluations of single rows that are said to take long
 
 
 @dataclass(eq=False)
@@ -79,7 +81,21 @@ class FiniteSum(Engine):
     ) -> np.ndarray:
         """Return the mean of f over the background with the own values of each row put into it."""
         value = partial(_pinned_mean, pieces.output, state)
-        return at_distinct(value, X, own, chosen, jobs)
+        each = f", each one call of the model on {_rows_a_call(state)}; {SMALLER}"
+        return at_distinct(value, X, own, chosen, jobs, each=each)
+
+    def outlook(self, state: RowSum, own: Own) -> str:
+        """Say how many calls of the model it takes to explain the background itself."""
+        if state.kept is None:
+            return ""
+        kinds = [len(frames.distinct_rows(state.kept.X, columns)[0]) for columns in own]
+        text = f"its own rows take {sum(kinds):,} calls of the model on {_rows_a_call(state)}"
+        long = sum(kinds) * len(state.weights) > MANY_ROWS
+        return f"{text}; {SMALLER}{FEWER}" if long else text
+
+
+def _rows_a_call(state: RowSum) -> str:
+    return f"{'up to ' if state.given is not None else ''}{len(state.weights):,} background rows"
 
 
 def _pinned_mean(f: Callable, state: RowSum, x: Any, columns: tuple[int, ...]) -> np.ndarray:

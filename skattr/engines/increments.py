@@ -22,6 +22,7 @@ from skattr.kernels.leaf_boxes import fill_boxes
 from skattr.measures.written import as_point
 from skattr.parallel import in_workers
 from skattr.pieces import Boxes, Pieces
+from skattr.progress import Progress
 
 
 @dataclass(eq=False)
@@ -98,9 +99,10 @@ class Increments(Engine):
         rows = (frames.take_rows(X, slice(i, i + 1)) for i in range(len(X)))
         attributions = [own[a] for a in chosen]
         tasks = (joblib.delayed(_at_corners)(state, as_point(x), attributions) for x in rows)
-        title = "rows" if jobs.verbose else None
-        for i, sums in enumerate(in_workers(tasks, len(X), jobs.n_jobs, title)):
-            result[i] = sums + pieces.constant * masses[i][:, None]
+        with Progress(jobs.verbose, len(X), "rows") as bar:
+            for i, sums in enumerate(in_workers(tasks, jobs.n_jobs)):
+                result[i] = sums + pieces.constant * masses[i][:, None]
+                bar.step("corners of boxes")
         return result
 
 

@@ -25,12 +25,14 @@ from scipy.stats import qmc
 
 from skattr import frames
 from skattr.engines.base import Approximation, Jobs, Own
+from skattr.engines.distinct import FEWER, in_words
 from skattr.engines.estimates import Estimate, standard_error
 from skattr.engines.places import Device, Host, place_of
 from skattr.measures.base import Measure
 from skattr.measures.points import ProductPoints
 from skattr.parallel import in_workers
 from skattr.pieces import Pieces
+from skattr.progress import Progress
 
 FIRST = 64  # points of a replicate before its error is looked at
 VIEWS = ("factors", "transport", "draws")
@@ -156,28 +158,35 @@ class QuasiMonteCarlo(Approximation):
         totals = np.zeros((len(values), self.replicates, k + state.varies))
         means = np.empty_like(totals)
         active, far = np.arange(len(values)), np.ones(len(values), bool)
-        for each in self._rounds(state, jobs):
-            tasks = (
-                joblib.delayed(_sums)(place, pieces.output, state, x, columns, points, each)
-                for x, columns, points in _rows(place, X, [values[v] for v in active], state, each)
-            )
-            title = f"{self.replicates} × {each.n_points} points" if jobs.verbose else None
-            for v, sums in zip(
-                active, in_workers(tasks, len(active), jobs.n_jobs, title), strict=True
-            ):
-                totals[v] += sums
-            means[active] = totals[active] / each.n_points
-            if each.number < len(state.sums):
-                assert state.mean is not None
-                shared = state.sums[each.number] / each.n_points
-                means[active] = state.mean + (means[active] - shared)
-            error = standard_error(np.moveaxis(means[active], 1, 0))[:, :k]
-            # NaN is the error of an infinite value: more points would not help
-            before = far[active] & ~np.isnan(error).any(axis=1)
-            far[active] = (error > jobs.error).any(axis=1)
-            active = active[far[active] | before]
-            if not len(active):
-                break
+        labels = frames.labels(X)
+        hint = (
+            f"{len(values):,} values to estimate from quasi-random points, each to a standard "
+            f"error of tol; a larger tol, a smaller max_evals, {FEWER}"
+        )
+        with Progress(jobs.verbose, 0, "evaluations", hint) as bar:
+            for each in self._rounds(state, jobs):
+                bar.add(len(active) * len(each.u))
+                tasks = (
+                    joblib.delayed(_sums)(place, pieces.output, state, x, columns, points, each)
+                    for x, columns, points in _rows(
+                        place, X, [values[v] for v in active], state, each
+                    )
+                )
+                for v, sums in zip(active, in_workers(tasks, jobs.n_jobs), strict=True):
+                    totals[v] += sums
+                    bar.step(in_words(labels, values[v][1]), len(each.u))
+                means[active] = totals[active] / each.n_points
+                if each.number < len(state.sums):
+                    assert state.mean is not None
+                    shared = state.sums[each.number] / each.n_points
+                    means[active] = state.mean + (means[active] - shared)
+                error = standard_error(np.moveaxis(means[active], 1, 0))[:, :k]
+                # NaN is the error of an infinite value: more points would not help
+                before = far[active] & ~np.isnan(error).any(axis=1)
+                far[active] = (error > jobs.error).any(axis=1)
+                active = active[far[active] | before]
+                if not len(active):
+                    break
         return means
 
     def _rounds(self, state: Source, jobs: Jobs) -> Iterator[Round]:

@@ -26,7 +26,7 @@ from skattr.measures import Atoms
 from skattr.metrics.linear import as_models
 from skattr.metrics.solution_sets import as_box
 from skattr.optimize.losses import NAMED
-from skattr.parallel import with_bar
+from skattr.progress import Progress
 
 CONSTRAINTS = ("sensitive", "probability", None)
 SECANTS = 40  # of a line search, at most
@@ -59,8 +59,8 @@ class FrankWolfeMeasure(BaseEstimator):
         The gap at which descent stops.
     max_iter : int, default=20_000
         Of each feature; a warning if the gap is larger then.
-    verbose : int, default=0
-        Whether to show progress.
+    verbose : int, optional
+        Whether to show progress: 1 always, 0 never, by default if it takes long.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class FrankWolfeMeasure(BaseEstimator):
         domain: Any = None,
         tol: float = 1e-6,
         max_iter: int = 20_000,
-        verbose: int = 0,
+        verbose: int | None = None,
     ) -> None:
         self.atoms = atoms
         self.loss = loss
@@ -128,9 +128,11 @@ class FrankWolfeMeasure(BaseEstimator):
             )
         shared = None if self.constraint == "sensitive" else _evaluated(functions, atoms)
         found = []
-        for j in with_bar(range(len(box)), len(box), "features" if self.verbose else None):
-            F = self._pairs(functions, atoms, box, j) if shared is None else shared
-            found.append(self._descend(F, loss, wanted[:, j], j))
+        with Progress(self.verbose, len(box), "features") as bar:
+            for j in range(len(box)):
+                F = self._pairs(functions, atoms, box, j) if shared is None else shared
+                found.append(self._descend(F, loss, wanted[:, j], j))
+                bar.step("Frank-Wolfe")
         self.weights_ = np.stack([each[0] for each in found])
         self.loss_, self.gap_ = (
             np.array([each[1] for each in found]),

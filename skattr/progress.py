@@ -1,0 +1,66 @@
+"""One bar for long work: what it is at, how much there is, and how long it will take."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any, Self
+
+LONG = 3.0  # seconds of work after which a bar is shown unasked
+
+
+class Progress:
+    """A bar on standard error that is always shown, or never, or once the work takes long.
+
+    Parameters
+    ----------
+    verbose : int or None
+        1: always, 0: never, None: after `LONG` seconds, and cleared at the end.
+    total : int
+        Number of steps; `add` makes it more.
+    unit : str
+        What a step is, in the plural.
+    hint : str, default=""
+        One line that stands above the bar: how much work it is, and how to make it less.
+    """
+
+    def __init__(self, verbose: int | None, total: int, unit: str, hint: str = "") -> None:
+        self.verbose, self.total, self.unit, self.hint = verbose, total, unit, hint
+        self._done = 0
+        self._bar: Any = None
+
+    def __enter__(self) -> Self:
+        self._start = time.monotonic()
+        if self.verbose:
+            self._show()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+    def add(self, steps: int) -> None:
+        """Make the work more."""
+        self.total += steps
+        if self._bar is not None:
+            self._bar.total = self.total
+
+    def step(self, name: str, steps: int = 1) -> None:
+        """Note that some steps are done; `name` says of what."""
+        self._done += steps
+        if self._bar is None and self.verbose is None and self._done < self.total:
+            if time.monotonic() - self._start > LONG:
+                self._show()
+                steps = self._done
+        if self._bar is not None:
+            self._bar.set_description_str(name, refresh=False)
+            self._bar.update(steps)
+
+    def _show(self) -> None:
+        from tqdm.auto import tqdm  # takes its time to import
+
+        if self.hint:
+            tqdm.write(self.hint, file=sys.stderr)
+        unit = f" {self.unit}"
+        self._bar = tqdm(total=self.total, unit=unit, leave=bool(self.verbose), file=sys.stderr)
+        self._bar.start_t -= time.monotonic() - self._start  # the time left counts all steps
