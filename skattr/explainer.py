@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import replace
 from functools import partial
+from inspect import signature
 from typing import Any, Self
 
 import numpy as np
@@ -35,6 +36,7 @@ from skattr.inputs import (
     attributions,
     check_parameters,
     check_X,
+    named_outputs,
     position,
     read_domain,
     realign,
@@ -43,6 +45,7 @@ from skattr.inputs import (
 from skattr.measures import LinearCombination, Measure, as_measure
 from skattr.measures.background import Background, check_weights, that_count
 from skattr.measures.base import as_terms, copy_terms
+from skattr.messages import brief
 from skattr.parallel import in_order
 from skattr.pieces import Boxes, Grid, Output, Pieces, as_pieces, choose_output
 from skattr.solution import Found, Solution, joined, merge, plan, prepare, solve
@@ -75,22 +78,27 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         catboost model; a torch module in eval mode; or a callable that maps X to (n,) or (n, k). It
         is never refitted. If it is not fitted and `fit` gets y, a clone is fitted. Attributions
         belong to the columns that are handed to it, so give a Pipeline whole, with raw columns.
-    measure : Measure or str, default="partial_dependence"
-        μ, or its name: "partial_dependence", "conditional", "product_marginal", "uniform",
-        "expectation".
+    measure : Measure or str, default="main_effect"
+        μ, or its name. "main_effect" is `PartialDependence() - Expectation()`: what a column adds
+        to the mean prediction, values around 0. "conditional_effect" is `Conditional() -
+        Expectation()`. Without the mean taken off: "partial_dependence", "conditional",
+        "product_marginal", "uniform"; the mean alone: "expectation".
     output : {"auto", "raw", "proba", "predict"}, default="auto"
         What is explained. Auto takes the scale on which the model is a sum of pieces:
         probabilities of a forest, margins of boosting, decision functions of linear classifiers,
         the prediction of a regressor (before its link: with the poisson or gamma loss that is the
-        log scale).
+        log scale). Outlier detectors and mixtures, which predict labels, are explained by their
+        `decision_function` or `score_samples`; clusterings without a score are refused.
     engine : {"auto", "exact"}, an engine's name, or an Engine, default="auto"
         How it is integrated; never changes what is computed.
     groups : dict, optional
         {"name": ["col_a", "col_b"]}: columns that are pinned together and get one attribution.
     domain : array (d, 2) or dict, optional
         {column: (low, high)}, for uniform measures; the background's range by default.
-    tol : float, default=1e-3
-        Standard error at which an approximation stops, in units of the spread of f.
+    tol : float, default=1e-2
+        Standard error at which an approximation stops, in units of the spread of f: 1e-2 is one
+        percent of the standard deviation of f over the background. Ten times less takes ten to a
+        hundred times as many evaluations. Exact values do not depend on it.
     max_evals : int, default=100_000
         Bound on the evaluations for one approximate value.
     random_state : int, RandomState or None
@@ -99,8 +107,12 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         Number of workers, as in joblib. It changes no bit of the result.
     device : str, optional
         Where a torch module is evaluated, "cpu" or "cuda": where it is, and nowhere else.
-    verbose : int, default=0
-        Whether to show progress.
+    verbose : int, optional
+        Whether to show progress: 1 always, 0 never; by default one bar with the column, the number
+        of calls and the time left, once the model has been evaluated for more than three seconds.
+    output_names : list of str, optional
+        What the outputs are called, one name for each; by default the classes of a classifier,
+        "prediction", or y0, y1, … Of use for torch modules and functions, which have no names.
 
     Attributes
     ----------
@@ -117,10 +129,9 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
     >>> from sklearn.datasets import load_diabetes
     >>> from sklearn.ensemble import RandomForestRegressor
     >>> from skattr import MeasureExplainer
-    >>> from skattr.measures import Expectation, PartialDependence
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
     >>> forest = RandomForestRegressor(random_state=0).fit(X, y)
-    >>> explainer = MeasureExplainer(forest, PartialDependence() - Expectation()).fit(X)
+    >>> explainer = MeasureExplainer(forest).fit(X)
     >>> explainer.explain(X).to_frame().shape
     (442, 10)
     """
@@ -133,18 +144,19 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
     def __init__(
         self,
         estimator: Any,
-        measure: Measure | str = "partial_dependence",
+        measure: Measure | str = "main_effect",
         *,
         output: str = "auto",
         engine: str | Engine = "auto",
         groups: dict | None = None,
         domain: Any = None,
-        tol: float = 1e-3,
+        tol: float = 1e-2,
         max_evals: int = 100_000,
         random_state: Any = None,
         n_jobs: int | None = None,
         device: str | None = None,
-        verbose: int = 0,
+        verbose: int | None = None,
+        output_names: list[str] | None = None,
     ) -> None:
         self.estimator = estimator
         self.measure = measure
@@ -158,6 +170,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.device = device
         self.verbose = verbose
+        self.output_names = output_names
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn the measure from background rows, and integrate all that does not depend on x.
@@ -178,8 +191,8 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         check_parameters(self)
         for name in [name for name in vars(self) if name.endswith("_") or name == "_solution"]:
             delattr(self, name)  # a fit that fails leaves nothing half done
-        terms = copy_terms(as_measure(self.measure))
         models.check(self.estimator)
+        terms = copy_terms(as_measure(self.measure))
         X = check_X(self, X, reset=True)
         weights = _weights(sample_weight, X)
         self._names = frames.labels(X)
@@ -339,7 +352,8 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
             One of several outputs; all by default.
         """
         check_is_fitted(self)
-        if feature in self._attributions and feature not in self._names:
+        is_label = isinstance(feature, Hashable)
+        if is_label and feature in self._attributions and feature not in self._names:
             raise ValueError(f"{feature!r} is a group, and groups have no curve")
         k = position(feature, self._names, "curve")
         a = next(a for a, own in enumerate(self._own) if k in own)
@@ -384,9 +398,11 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
                 how = f"approximate (tol={self.tol:g}, max_evals={self.max_evals})"
                 cost += self._expected(term)
             line = f"{term.measure!r}: engine {term.engine.name}, {how}; {cost}"
-            whole = term.state is not None and term.measure.depends != "attribution"
-            known = term.engine.certificate(term.state) if whole else ""
-            lines.append(f"{line}; {known}" if known else line)
+            parts = [line]
+            if term.state is not None and term.measure.depends != "attribution":
+                parts.append(term.engine.outlook(term.state, self._own))
+                parts.append(term.engine.certificate(term.state))
+            lines.append("; ".join(part for part in parts if part))
         return "\n".join(lines)
 
     def _expected(self, term: Any) -> str:
@@ -421,11 +437,13 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
             try:
                 self._output = choose_output(self.estimator_, self.output, row)
                 self._read()
-                return
+                break
             except ValueError as error:
                 refusal = refusal or error
-        assert refusal is not None
-        raise refusal
+        else:
+            assert refusal is not None
+            raise refusal
+        self._output.names = named_outputs(self.output_names, self._output.names)
 
     def _check_reading(self, X: Any) -> None:
         """Compare what was read with what the model says; a wrong reading is a black box."""
@@ -502,7 +520,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
             return list(range(len(self._attributions)))
         wanted = list(features) if np.iterable(features) and not isinstance(features, str) else []
         if not wanted:
-            raise ValueError(f"features is a list of columns, not {features!r}")
+            raise ValueError(f"features is a list of columns, not {brief(features)}")
         names = list(self._attributions)
         return [position(name, names, "features", "attribution") for name in wanted]
 
@@ -608,6 +626,16 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         found = self._block_values(rows, self.pieces_, [a])
         self._say_what_is_not_done(found.error)
         return found.values[:, 0, outputs]
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        known = signature(type(self)).parameters
+        changed = [
+            # of tables the shape says more than the first rows
+            f"{name}={brief(value) if len(getattr(value, 'shape', ())) else repr(value)}"
+            for name, value in self.get_params(deep=False).items()
+            if value is not known[name].default
+        ]
+        return f"{type(self).__name__}({', '.join(changed)})"
 
     def __sklearn_is_fitted__(self) -> bool:
         return getattr(self, "_solution", None) is not None

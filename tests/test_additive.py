@@ -378,7 +378,7 @@ def test_describe():
 @pytest.mark.parametrize("preparation", ["scaled", "gaps", "splines"])
 def test_curves(preparation):
     estimator, data, f = fitted_model(preparation, "LogisticRegression")
-    explainer = MeasureExplainer(estimator).fit(data)
+    explainer = MeasureExplainer(estimator, "partial_dependence").fit(data)
     values = explainer.explain(data).values
     for k, name in enumerate(data.columns):
         curve = explainer.curve(name)
@@ -426,7 +426,7 @@ def test_members_of_ensembles():
 
 def test_steps_that_mix_columns_are_a_black_box():
     model = make_pipeline(PCA(2), linear_model.Ridge()).fit(NUMBERS, SCORE)
-    explainer = MeasureExplainer(model).fit(NUMBERS)
+    explainer = MeasureExplainer(model, "partial_dependence").fit(NUMBERS)
     assert "PCA" in explainer.describe() and explainer.engine_ == ("finite_sum",)
 
 
@@ -450,21 +450,23 @@ def test_scales_of_generalised_linear_models():
 
 def test_probabilities_of_a_logistic_regression_are_a_black_box():
     model = linear_model.LogisticRegression(max_iter=500).fit(NUMBERS, TARGETS["binary"])
-    assert MeasureExplainer(model, output="proba").fit(NUMBERS).engine_ == ("finite_sum",)
+    assert MeasureExplainer(model, "partial_dependence", output="proba").fit(NUMBERS).engine_ == (
+        "finite_sum",
+    )
 
 
 def test_sparse_coefficients_and_single_precision():
     model = linear_model.LogisticRegression(max_iter=500).fit(NUMBERS, TARGETS["classes"])
-    dense = MeasureExplainer(model).fit(NUMBERS).explain(NUMBERS).values
+    dense = MeasureExplainer(model, "partial_dependence").fit(NUMBERS).explain(NUMBERS).values
     model.sparsify()
     assert sparse.issparse(model.coef_)
     np.testing.assert_array_equal(
-        MeasureExplainer(model).fit(NUMBERS).explain(NUMBERS).values, dense
+        MeasureExplainer(model, "partial_dependence").fit(NUMBERS).explain(NUMBERS).values, dense
     )
     single = NUMBERS.to_numpy(np.float32)
     model = linear_model.Ridge().fit(single, SCORE.astype(np.float32))
     assert model.coef_.dtype == np.float32
-    explainer = MeasureExplainer(model).fit(single)
+    explainer = MeasureExplainer(model, "partial_dependence").fit(single)
     assert explainer.engine_ == ("additive",)
 
 
@@ -474,7 +476,9 @@ def test_a_model_that_says_something_else_is_a_black_box():
             return np.maximum(super().predict(X), 4.0)
 
     with pytest.warns(UserWarning, match="Clipped does not add up to what its predict returns"):
-        explainer = MeasureExplainer(Clipped().fit(NUMBERS, SCORE)).fit(NUMBERS)
+        explainer = MeasureExplainer(Clipped().fit(NUMBERS, SCORE), "partial_dependence").fit(
+            NUMBERS
+        )
     assert explainer.engine_ == ("finite_sum",)
 
 
@@ -542,6 +546,6 @@ def test_the_uniform_law_on_a_boosting_machine():
 
 def test_interactions_are_named():
     model = boosting_machine("Regressor", "number", interactions=[("age", "size")])
-    explainer = MeasureExplainer(model).fit(GAPS[:5])
+    explainer = MeasureExplainer(model, "partial_dependence").fit(GAPS[:5])
     assert explainer.engine_ == ("finite_sum",)
     assert "age & size" in explainer.describe()

@@ -65,7 +65,7 @@ def test_behind_a_pipeline(library, sparse):
         sparse_threshold=1.0 if sparse else 0.0,
     )
     pipeline = make_pipeline(steps, regressor).fit(X, y)
-    explainer = MeasureExplainer(pipeline).fit(X[:30])
+    explainer = MeasureExplainer(pipeline, "partial_dependence").fit(X[:30])
     assert explainer.engine_ == ("one_violation",), explainer.describe()
     explanation = explainer.explain(X[30:36])
     wanted = brute(pipeline.predict, X[:30], X[30:36])
@@ -77,7 +77,7 @@ def test_behind_a_pipeline(library, sparse):
     assert {"t", "x", "y", "z"} <= set(explainer.curve("s").to_frame().level)
 
     pipeline = make_pipeline(steps, classifier).fit(X, y > 1)
-    explanation = MeasureExplainer(pipeline).fit(X[:30]).explain(X[30:33])
+    explanation = MeasureExplainer(pipeline, "partial_dependence").fit(X[:30]).explain(X[30:33])
     assert explanation.engine == ("one_violation",)
     proba = pipeline.predict_proba(X[30:33])[:, 1]
     np.testing.assert_allclose(1 / (1 + np.exp(-explanation.predictions)), proba, atol=1e-6)
@@ -99,9 +99,9 @@ def test_native_and_multiclass(library):
         booster = getattr(regressor, native)
         booster = booster() if callable(booster) else booster
         for output in ("auto", "raw", "predict"):
-            found = MeasureExplainer(booster, output=output).fit(X)
+            found = MeasureExplainer(booster, "partial_dependence", output=output).fit(X)
             assert found.engine_ == ("one_violation",)
-            wanted = MeasureExplainer(regressor).fit(X).explain(X[:5]).values
+            wanted = MeasureExplainer(regressor, "partial_dependence").fit(X).explain(X[:5]).values
             np.testing.assert_allclose(found.explain(X[:5]).values, wanted, atol=1e-12)
 
 
@@ -113,7 +113,7 @@ def test_catboost_names_levels_from_the_background():
         iterations=12, one_hot_max_size=9, cat_features=["c", "s"], verbose=0,
         allow_writing_files=False,
     ).fit(X, y)  # fmt: skip
-    explainer = MeasureExplainer(model).fit(X)
+    explainer = MeasureExplainer(model, "partial_dependence").fit(X)
     assert explainer.engine_ == ("one_violation",), explainer.describe()
     curve = explainer.curve("s").to_frame()
     assert sorted(curve.level) == ["any other", "t", "x", "y", "z"]
@@ -130,7 +130,7 @@ def test_xgboost_and_lightgbm_values_that_mean_missing():
         lgb.LGBMRegressor(n_estimators=9, min_child_samples=3, zero_as_missing=True, verbose=-1),
     ):
         model.fit(X, y)
-        explainer = MeasureExplainer(model).fit(X)
+        explainer = MeasureExplainer(model, "partial_dependence").fit(X)
         assert explainer.engine_ == ("one_violation",)
         wanted = brute(model.predict, X, X[:9])
         np.testing.assert_allclose(explainer.explain(X[:9]).values, wanted, atol=1e-5)

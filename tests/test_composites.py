@@ -163,7 +163,7 @@ def probabilities(model):
 
 def agrees(model, f, X, **settings):
     background, rows = X[:30], X[26:34]
-    explainer = MeasureExplainer(model, **settings).fit(background)
+    explainer = MeasureExplainer(model, "partial_dependence", **settings).fit(background)
     found = explainer.explain(rows)
     wanted = brute(f, background, rows)
     spread = np.ptp(np.reshape(f(X), (len(X), -1)), axis=0)
@@ -424,7 +424,7 @@ def test_one_against_the_rest(k, member):
     explainer = exact(model, model.decision_function, X, output="raw")
     labels = list(map(str, model.classes_))
     assert explainer.output_names_ == (labels[1:] if k == 2 else labels)
-    assert MeasureExplainer(model).fit(X[:5]).engine_ == ("one_violation",)
+    assert MeasureExplainer(model, "partial_dependence").fit(X[:5]).engine_ == ("one_violation",)
     black_box(model, probabilities(model), X, "'raw', not on 'proba'", output="proba")
 
 

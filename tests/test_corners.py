@@ -47,7 +47,7 @@ def objects(rng, values, n=60):
 
 def agrees(pipeline, Z, X, name, tolerance=1e-10):
     """Compare one column's attributions with rows that have its values put in."""
-    explainer = MeasureExplainer(pipeline).fit(Z)
+    explainer = MeasureExplainer(pipeline, "partial_dependence").fit(Z)
     assert explainer.engine_ != ("finite_sum",), explainer.describe()
     found = explainer.explain(X, features=[name]).values[:, 0]
     dtype = X[name].dtype
@@ -155,7 +155,10 @@ def test_a_number_that_means_missing_is_a_row_of_the_curve():
     pipeline = make_pipeline(steps, forest()).fit(X, np.where(a < -9, 5, a) + X.b)
     curve = agrees(pipeline, X, X, "a").curve("a").to_frame()
     (row,) = curve[curve.upper == -999].index[-1:]
-    assert curve.value[row] == MeasureExplainer(pipeline).fit(X).curve("a")([-999.0])[0]
+    assert (
+        curve.value[row]
+        == MeasureExplainer(pipeline, "partial_dependence").fit(X).curve("a")([-999.0])[0]
+    )
 
 
 def test_bags_of_columns_of_a_sparse_table():

@@ -191,7 +191,7 @@ def test_rooms_grow(hidden, monkeypatch):
 
 
 def same_curve(model, X, j, values):
-    found = MeasureExplainer(model).fit(X).curve(j)(values)
+    found = MeasureExplainer(model, "partial_dependence").fit(X).curve(j)(values)
     wanted = pinned_mean(model.predict, X, j, values)[:, 0]
     np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
 

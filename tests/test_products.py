@@ -453,7 +453,7 @@ def test_what_the_model_ignores_gets_the_mean_to_the_last_bit(measure):
 def test_noise_has_no_part_in_the_mean_even_at_training_points():
     kernel = ConstantKernel(1.5) * RBF([1.0, 2.0, 0.5]) + White(0.7) + White(0.2) * RBF(1.0)
     model = process(kernel).fit(NUMBERS, SCORE)
-    pieces = MeasureExplainer(model).fit(NUMBERS).pieces_
+    pieces = MeasureExplainer(model, "partial_dependence").fit(NUMBERS).pieces_
     assert isinstance(pieces, Products)
     np.testing.assert_allclose(pieces.reading(NUMBERS)[0][:, 0], model.predict(NUMBERS), rtol=1e-10)
     model = process(kernel).fit(NUMBERS, SCORE)
@@ -461,7 +461,7 @@ def test_noise_has_no_part_in_the_mean_even_at_training_points():
         model, lambda Z: model.predict(Z)[:, None], NUMBERS[:9], NUMBERS[:9], PartialDependence()
     )
     noise = process(White(1.0) * RBF(1.0), normalize_y=True).fit(NUMBERS, SCORE)
-    explainer = MeasureExplainer(noise).fit(NUMBERS)
+    explainer = MeasureExplainer(noise, "partial_dependence").fit(NUMBERS)
     assert explainer.engine_ == ("products",)
     np.testing.assert_allclose(explainer.explain(NUMBERS[:3]).values, SCORE.mean())
 
@@ -479,9 +479,14 @@ def test_a_process_that_learned_its_kernel():
 def test_single_precision(name):
     Z = NUMBERS.astype(np.float32)
     model = MODELS[name][0]().fit(Z, SCORE)
-    explainer = MeasureExplainer(model).fit(Z)
+    explainer = MeasureExplainer(model, "partial_dependence").fit(Z)
     assert explainer.engine_ == ("products",)
-    wanted = MeasureExplainer(model, engine="finite_sum").fit(Z).explain(Z[:3]).values
+    wanted = (
+        MeasureExplainer(model, "partial_dependence", engine="finite_sum")
+        .fit(Z)
+        .explain(Z[:3])
+        .values
+    )
     np.testing.assert_allclose(explainer.explain(Z[:3]).values, wanted, rtol=1e-4)
 
 
@@ -537,7 +542,7 @@ BLACK_BOXES = {
 def test_black_boxes_say_why(name):
     build, target, why = BLACK_BOXES[name]
     model = build().fit(NUMBERS, TARGETS[target])
-    explainer = MeasureExplainer(model).fit(NUMBERS[:10])
+    explainer = MeasureExplainer(model, "partial_dependence").fit(NUMBERS[:10])
     assert isinstance(explainer.pieces_, BlackBox)
     assert why in explainer.describe()
     assert explainer.engine_ == ("finite_sum",)

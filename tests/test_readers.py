@@ -30,7 +30,7 @@ def brute(f, background, X):
 
 
 def check(model, X, f=None):
-    explainer = MeasureExplainer(model).fit(X)
+    explainer = MeasureExplainer(model, "partial_dependence").fit(X)
     assert explainer.engine_ == ("one_violation",)
     found = explainer.explain(X[:20]).values
     wanted = brute(f or model.predict, X, X[:20])
@@ -71,7 +71,7 @@ def test_members_of_a_bag_with_encoders_of_their_own():
         for j in (0, 1)
     ]
     bag = BaggingRegressor(VotingRegressor(hist), n_estimators=3, random_state=0).fit(X, y)
-    explainer = MeasureExplainer(bag).fit(X)
+    explainer = MeasureExplainer(bag, "partial_dependence").fit(X)
     assert_allclose(explainer.explain(X[:5]).values, brute(bag.predict, X, X[:5]), atol=1e-12)
     assert "boxes" in explainer.describe()  # columns that are levels to one member only are open
     same = HistGradientBoostingRegressor(max_iter=3, categorical_features=[0])
@@ -96,7 +96,7 @@ def test_a_subclass_with_another_predict_is_a_black_box():
     X[:50] = 0.0
     model = Doubled(3, random_state=0).fit(X, X[:, 0] + 1)
     with pytest.warns(UserWarning, match="Doubled does not add up"):
-        explainer = MeasureExplainer(model).fit(X)
+        explainer = MeasureExplainer(model, "partial_dependence").fit(X)
     assert explainer.engine_ == ("finite_sum",)
     assert_allclose(explainer.explain(X[-3:]).values, brute(model.predict, X, X[-3:]))
 
@@ -117,7 +117,7 @@ def test_a_huge_leaf_costs_its_own_rounding_only():
     X[0, 0], y[0] = 5.0, 1e8
     model = DecisionTreeRegressor(max_depth=6).fit(X, y)
     background = X[1:]
-    explainer = MeasureExplainer(model).fit(background)
+    explainer = MeasureExplainer(model, "partial_dependence").fit(background)
     found = explainer.explain(background[:20]).values
     assert_allclose(found, brute(model.predict, background, background[:20]), atol=1e-14 * 1e8)
 
@@ -153,7 +153,7 @@ def test_a_domain_for_all_columns_leaves_levels_alone():
 def test_integers_that_float64_cannot_hold():
     X = (2**60 + np.arange(8) * 2**37)[:, None]
     model = DecisionTreeRegressor().fit(X, np.arange(8.0))
-    explainer = MeasureExplainer(model).fit(X)
+    explainer = MeasureExplainer(model, "partial_dependence").fit(X)
     points = np.array([2**60 + 2**36 + 1, 2**60 + 2**36, 2**60 + 2**36 - 1])
     assert_array_equal(explainer.curve(0)(points), model.predict(points[:, None]))
     assert_array_equal(explainer.explain(points[:, None]).values[:, 0], explainer.curve(0)(points))
@@ -172,7 +172,12 @@ def test_rows_of_weight_zero_are_never_shown_to_the_model():
     more = np.vstack([np.full((2, 2), np.inf), X])
     weight = np.r_[0.0, 0.0, np.ones(40)]
     with pytest.raises(ValueError, match="infinite"):
-        MeasureExplainer(model).fit(more)
+        MeasureExplainer(model, "partial_dependence").fit(more)
     for f in (model, model.predict):
-        found = MeasureExplainer(f).fit(more, sample_weight=weight).explain(X[:3]).values
+        found = (
+            MeasureExplainer(f, "partial_dependence")
+            .fit(more, sample_weight=weight)
+            .explain(X[:3])
+            .values
+        )
         assert_allclose(found, brute(model.predict, X, X[:3]))

@@ -131,7 +131,7 @@ def same_curve(model, rows, j, explainer, weights=None, f=None):
 def test_curves_equal_the_definition(seed, hidden, outputs, kind):
     model, rows = random_network(seed, [3, *hidden, outputs], kind)
     weights = np.random.default_rng(seed).integers(1, 4, len(rows))
-    explainer = MeasureExplainer(model).fit(rows, sample_weight=weights)
+    explainer = MeasureExplainer(model, "partial_dependence").fit(rows, sample_weight=weights)
     assert explainer.engine_ == ("lines",) and explainer.exact_
     for j in range(3):
         same_curve(model, rows, j, explainer, weights)
@@ -142,7 +142,7 @@ def test_wider_networks(hidden):
     model = MLPRegressor(hidden_layer_sizes=hidden, max_iter=200, random_state=0).fit(
         NUMBERS, TARGET
     )
-    explainer = MeasureExplainer(model).fit(NUMBERS)
+    explainer = MeasureExplainer(model, "partial_dependence").fit(NUMBERS)
     for j in range(3):
         same_curve(model, NUMBERS, j, explainer)
 
@@ -155,7 +155,7 @@ def test_scalers_are_folded_and_data_far_from_0_lose_nothing(offset, scaler):
         scaler(), MLPRegressor(hidden_layer_sizes=(8, 8), max_iter=300, random_state=0)
     )
     model.fit(rows, TARGET)
-    explainer = MeasureExplainer(model).fit(rows)
+    explainer = MeasureExplainer(model, "partial_dependence").fit(rows)
     assert explainer.pieces_.is_plain and explainer.pieces_.layers[0].weight.shape == (8, 3)
     for j in range(3):
         wanted = pinned_mean(model.predict, rows, j, rows[:, j])
@@ -188,7 +188,7 @@ def test_far_data_without_a_scaler(kind):
     weights, biases = model.coefs_, list(model.intercepts_)
     biases[0] = biases[0] - 1e6 * weights[0].sum(axis=0)
     moved = perceptron(weights, biases)
-    explainer = MeasureExplainer(moved).fit(rows + 1e6)
+    explainer = MeasureExplainer(moved, "partial_dependence").fit(rows + 1e6)
     for j in range(3):
         x = 1e6 + np.linspace(-3, 3, 50)
         own = 2.0**-52 * 1e6 * np.prod([np.linalg.norm(weight, 2) for weight in weights])
@@ -203,10 +203,10 @@ def test_columns_without_width(kind):
     rows[:, 2] = 0.0
     explainer = MeasureExplainer(model, PartialDependence() - Expectation()).fit(rows)
     assert np.abs(explainer.explain(rows).values[:, 1:]).max() <= 1e-13
-    plain = MeasureExplainer(model).fit(rows)
+    plain = MeasureExplainer(model, "partial_dependence").fit(rows)
     for j in range(3):
         same_curve(model, rows, j, plain)
-    one = MeasureExplainer(model).fit(rows[:1])  # a single row
+    one = MeasureExplainer(model, "partial_dependence").fit(rows[:1])  # a single row
     for j in range(3):
         same_curve(model, rows[:1], j, one)
 
@@ -405,7 +405,7 @@ def test_values_that_the_model_refuses():
 
 
 def reads(model, X, **settings):
-    explainer = MeasureExplainer(model, **settings).fit(X)
+    explainer = MeasureExplainer(model, "partial_dependence", **settings).fit(X)
     return explainer, explainer.pieces_
 
 
@@ -481,7 +481,7 @@ def test_networks_in_a_vote_are_one_network():
                ("b", MLPRegressor(hidden_layer_sizes=(4, 3, 2), max_iter=30, random_state=1)),
                ("c", LinearRegression())]  # fmt: skip
     model = VotingRegressor(members[:2], weights=[1, 3]).fit(NUMBERS, TARGET)
-    explainer = MeasureExplainer(model).fit(NUMBERS)
+    explainer = MeasureExplainer(model, "partial_dependence").fit(NUMBERS)
     assert [len(layer.bias) for layer in explainer.pieces_.layers] == [9, 8, 7]
     same_curve(model, NUMBERS, 0, explainer)
     both = VotingRegressor([*members, ("d", RandomForestRegressor(3, random_state=0))])
@@ -492,9 +492,13 @@ def test_networks_in_a_vote_are_one_network():
 
 def test_lines_can_be_asked_for():
     model = MLPRegressor(hidden_layer_sizes=(5,), max_iter=30, random_state=0).fit(NUMBERS, TARGET)
-    assert MeasureExplainer(model, engine="lines").fit(NUMBERS).engine_ == ("lines",)
+    assert MeasureExplainer(model, "partial_dependence", engine="lines").fit(NUMBERS).engine_ == (
+        "lines",
+    )
     with pytest.raises(ValueError, match=r"lines.*ReluNetwork"):
-        MeasureExplainer(LinearRegression().fit(NUMBERS, TARGET), engine="lines").fit(NUMBERS)
+        MeasureExplainer(
+            LinearRegression().fit(NUMBERS, TARGET), "partial_dependence", engine="lines"
+        ).fit(NUMBERS)
 
 
 def test_plots_show_lines_near_the_data():
@@ -651,7 +655,7 @@ def test_modules_that_write_into_their_tensors(torch, how):
     module = Residual().double().eval()
     X = np.random.default_rng(0).normal(size=(10, 2))
     given = X.copy()
-    explainer = MeasureExplainer(module).fit(X)
+    explainer = MeasureExplainer(module, "partial_dependence").fit(X)
     assert explainer.engine_ == ("lines",)
     values = explainer.explain(X).values
     assert (X == given).all()
@@ -676,9 +680,9 @@ def test_modules_in_training_mode(torch):
     for layer in (nn.Dropout(), nn.BatchNorm1d(4)):
         module = nn.Sequential(nn.Linear(3, 4), layer, nn.Linear(4, 1)).train()
         with pytest.raises(ValueError, match=r"training mode.*'1'.*\.eval\(\)"):
-            MeasureExplainer(module).fit(NUMBERS)
+            MeasureExplainer(module, "partial_dependence").fit(NUMBERS)
     module = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1)).train()  # all the same
-    assert MeasureExplainer(module).fit(NUMBERS).engine_ == ("lines",)
+    assert MeasureExplainer(module, "partial_dependence").fit(NUMBERS).engine_ == ("lines",)
 
 
 def test_modules_with_wrong_numbers(torch):
@@ -703,7 +707,7 @@ def test_modules_at_infinite_and_missing_values(torch):
     with torch.no_grad():
         module[0].weight[:] = torch.tensor([[1.0, 1.0]])
     rows = NUMBERS[:, :2]
-    curve = MeasureExplainer(module).fit(rows).curve(0)
+    curve = MeasureExplainer(module, "partial_dependence").fit(rows).curve(0)
     assert curve([-np.inf, np.inf]).tolist() == [0.0, np.inf]
     with pytest.raises(ValueError, match="no missing"):
         curve([np.nan])

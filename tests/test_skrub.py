@@ -16,7 +16,7 @@ def test_raw_columns():
     pipeline = make_pipeline(skrub.TableVectorizer(), HistGradientBoostingRegressor(max_iter=20))
     pipeline.fit(X, y)
     Z = X[:40]
-    explainer = MeasureExplainer(pipeline).fit(Z)
+    explainer = MeasureExplainer(pipeline, "partial_dependence").fit(Z)
     assert explainer.engine_ == ("one_violation",), explainer.describe()
     values = explainer.explain(X[40:44]).values
     for k in range(X.shape[1]):

@@ -169,7 +169,7 @@ def test_what_is_read_is_the_module(name):
     module = modules()[name]
     module.train()(torch.randn(9, 4))  # what batch norm remembers
     module.eval().double()
-    explainer = MeasureExplainer(module).fit(X)
+    explainer = MeasureExplainer(module, "partial_dependence").fit(X)
     network = explainer.pieces_
     assert isinstance(network, ReluNetwork), network.describe()
     assert explainer.engine_ == ("lines",)
@@ -192,7 +192,7 @@ def test_wrapped_modules():
     torch.manual_seed(0)
     norm = nn.utils.parametrizations.weight_norm
     plain = nn.Sequential(norm(nn.Linear(4, 3)), nn.ReLU(), nn.Linear(3, 1)).double().eval()
-    wanted = MeasureExplainer(plain).fit(X)
+    wanted = MeasureExplainer(plain, "partial_dependence").fit(X)
     assert wanted.engine_ == ("lines",)
     values = wanted.explain(X).values
     for module in (torch.fx.symbolic_trace(plain), torch.compile(plain)):
@@ -201,7 +201,7 @@ def test_wrapped_modules():
         network = as_pieces(output, X[:1])
         assert isinstance(network, ReluNetwork)
         assert_allclose(network.forward(X), wanted.pieces_.forward(X), atol=1e-14)
-    graph = MeasureExplainer(torch.fx.symbolic_trace(plain)).fit(X)
+    graph = MeasureExplainer(torch.fx.symbolic_trace(plain), "partial_dependence").fit(X)
     assert_allclose(graph.explain(X).values, values, atol=1e-14)
 
 
@@ -250,7 +250,7 @@ def test_what_is_not_read_is_a_black_box_that_says_why(forward, words):
     torch.manual_seed(0)
     module = Written(forward, a=linear(4, 4), g=nn.GELU(), w=torch.randn(3, 4)).double().eval()
     table = X[:4]  # as many rows as columns: sums along the wrong axis do run
-    explainer = MeasureExplainer(module).fit(table)
+    explainer = MeasureExplainer(module, "partial_dependence").fit(table)
     assert isinstance(explainer.pieces_, BlackBox)
     assert explainer.engine_ == ("finite_sum",)
     assert re.search(words, explainer.describe()), explainer.describe()

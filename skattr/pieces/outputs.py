@@ -11,11 +11,15 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, softmax
 from sklearn.base import is_classifier
+from sklearn.utils import get_tags
 
 from skattr import frames, modules
+from skattr.messages import brief
 from skattr.models import works_in_place
 
 SCALES = ("auto", "raw", "proba", "predict")
+LABELLERS = ("clusterer", "outlier_detector", "density_estimator")  # predict returns labels
+SCORES = ("decision_function", "score_samples")
 
 
 @dataclass(eq=False)
@@ -59,7 +63,8 @@ class Output:
                 made = link(raw)
                 if made.shape == final.shape and np.allclose(made, final, rtol=1e-5, atol=1e-6):
                     return words
-        return self.method.replace("_", " ") if classifies else "raw prediction"
+        scores = classifies or self.method in SCORES
+        return self.method.replace("_", " ") if scores else "raw prediction"
 
 
 def _links(classifies: bool, k: int) -> dict[str, Callable]:
@@ -109,13 +114,15 @@ def resolve(
     nothing else tells.
     """
     if not isinstance(output, str) or output not in SCALES:
-        raise ValueError(f"output={output!r} is not known; it is one of {list(SCALES)}")
+        raise ValueError(f"output={brief(output)} is not known; it is one of {list(SCALES)}")
     if hasattr(estimator, "__sklearn_tags__") and is_classifier(estimator):
         return _classifier(estimator, output, readable, has_margin, X)
+    if _kind(estimator) in LABELLERS:
+        return _score(estimator, output)
     if not hasattr(estimator, "predict") or modules.is_module(estimator):
         method, scale = "", "predict"
         if output not in ("auto", "predict"):
-            raise ValueError(f"output={output!r}: a function has no other output than its own")
+            raise ValueError(f"output={brief(output)}: a function has no other output than its own")
     elif output == "proba":
         raise ValueError(
             f"output='proba': {_name(estimator)} is no classifier; use 'predict', 'raw' or 'auto'"
@@ -126,6 +133,28 @@ def resolve(
     k = getattr(estimator, "n_outputs_", None) or _width(estimator, method, X, readable)
     names = ["prediction"] if k == 1 else [f"y{i}" for i in range(k)]
     return Output(estimator, method, scale, None, names)
+
+
+def _kind(estimator: Any) -> str | None:
+    """Return what scikit-learn calls an estimator, such as "clusterer", if it is one."""
+    if not hasattr(estimator, "__sklearn_tags__") or modules.is_module(estimator):
+        return None
+    return get_tags(estimator).estimator_type
+
+
+def _score(estimator: Any, output: str) -> Output:
+    """Choose the score of an estimator that predicts labels."""
+    name = _name(estimator)
+    labels = f"{name} predicts labels, which are no quantity to integrate"
+    method = next((method for method in SCORES if hasattr(estimator, method)), None)
+    if method is None:
+        raise ValueError(
+            f"{labels}, and has no {' or '.join(SCORES)}; explain a function of it, such as "
+            "lambda X: model.transform(X)[:, 0]"
+        )
+    if output not in ("auto", "raw"):
+        raise ValueError(f"output={output!r}: {labels}; use 'auto' or 'raw' for its {method}")
+    return Output(estimator, method, "raw", None, ["score"])
 
 
 def _width(estimator: Any, method: str, X: Any, readable: tuple[str, ...]) -> int:
@@ -166,7 +195,7 @@ def _classifier(
         output = choices[0]
     elif output not in there:
         raise ValueError(
-            f"output={output!r}: {_name(estimator)} has no {methods[output]}; "
+            f"output={brief(output)}: {_name(estimator)} has no {methods[output]}; "
             f"it has {there or 'none of the two'}"
         )
     classes = estimator.classes_
