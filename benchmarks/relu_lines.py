@@ -69,7 +69,7 @@ def measure(hidden):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(ROWS, COLUMNS))
     values = rng.normal(size=VALUES)
-    explainer = MeasureExplainer(module).fit(X)
+    explainer = MeasureExplainer(module, "partial_dependence").fit(X)
     pieces, (term,) = explainer.pieces_, explainer._solution.terms
     curve = explainer.curve(0)
     some = values[: VALUES // 10]

@@ -9,14 +9,13 @@ from sklearn.ensemble import RandomForestRegressor
 from sklearn.model_selection import train_test_split
 
 from skattr import MeasureExplainer
-from skattr.measures import Expectation, PartialDependence
 
 X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
 X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
 forest = RandomForestRegressor(min_samples_leaf=3, random_state=0).fit(X_train, y_train)
 
-# E f(x_j, X_-j) - E f(X): what a column adds to the mean prediction
-explainer = MeasureExplainer(forest, measure=PartialDependence() - Expectation()).fit(X_train)
+# "main_effect", E f(x_j, X_-j) - E f(X): what a column adds to the mean prediction
+explainer = MeasureExplainer(forest).fit(X_train)
 explanation = explainer.explain(X_test)
 
 print(explainer.describe(), end="\n\n")

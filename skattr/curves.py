@@ -87,7 +87,7 @@ class Curve:
         return pd.concat([frame, pd.DataFrame(columns, index=frame.index)], axis=1)
 
     def __repr__(self) -> str:
-        return f"Curve({self.feature!r}, kind={self.kind!r})"
+        return f"<Curve of {self.feature!r}: {self.kind}>"
 
 
 class CellTable:

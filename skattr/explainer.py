@@ -51,6 +51,7 @@ from skattr.pieces import Boxes, Grid, Output, Pieces, as_pieces, choose_output
 from skattr.solution import Found, Solution, joined, merge, plan, prepare, solve
 from skattr.storage import Kept
 
+NAMED = 5  # pairs of dependent columns that are named
 BLOCK = 2**21  # numbers of X that are encoded together: bounds the memory of `explain`
 
 
@@ -403,7 +404,24 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
                 parts.append(term.engine.outlook(term.state, self._own))
                 parts.append(term.engine.certificate(term.state))
             lines.append("; ".join(part for part in parts if part))
-        return "\n".join(lines)
+        together = self._dependent_in_words()
+        return "\n".join([*lines, f"note: {together}"] if together else lines)
+
+    def _dependent_in_words(self) -> str:
+        """Say which columns a conditional measure cannot tell apart, and what to do; "" if none."""
+        pairs = {pair for term in self._active() for pair in term.measure.dependent_}
+        if not pairs:
+            return ""
+        strongest = sorted(pairs, key=lambda pair: -abs(pair[2]))
+        names = [(self._names[k], self._names[m], r) for k, m, r in strongest[:NAMED]]
+        listed = ", ".join(f"{a!r} and {b!r} ({r:.2f})" for a, b, r in names)
+        more = f" and {len(pairs) - NAMED} more pairs" if len(pairs) > NAMED else ""
+        first = [names[0][0], names[0][1]]
+        return (
+            f"strongly dependent columns (rank correlation): {listed}{more}. Given one, the other "
+            "is known as well, so that both get what either does; explain them as one, "
+            f"groups={{'together': {first!r}}}"
+        )
 
     def _expected(self, term: Any) -> str:
         """Say how many evaluations an approximate term takes, and to what error."""

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy.stats import spearmanr
 from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.covariance import EllipticEnvelope
@@ -28,7 +29,9 @@ from skattr.measures import (
     PartialDependence,
     Uniform,
 )
+from skattr.measures.background import Background
 from skattr.measures.base import as_terms
+from skattr.measures.dependence import dependent_columns
 
 rng = np.random.default_rng(0)
 X = pd.DataFrame(rng.normal(size=(30, 3)), columns=["age", "height", "weight"])
@@ -282,3 +285,45 @@ def test_repr_is_valid_python(measure):
         assert [c for c, _ in as_terms(again)] == [c for c, _ in as_terms(measure)]
     explainer = MeasureExplainer(Ridge(alpha=2.0), measure, groups={"g": ["a", "b"]}, tol=0.5)
     assert repr(eval(repr(explainer), names)) == repr(explainer)
+
+
+# -- dependent columns ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "estimator", ["kernel", "local_linear", "knn", "gaussian", "copula", "gmm"]
+)
+def test_dependent_columns_are_named_with_groups(estimator):
+    Z = X.assign(height=np.exp(X["age"]) + 1e-3 * X["height"], weight=-X["weight"])
+    model = Ridge().fit(Z, Y)
+    explainer = MeasureExplainer(model, Conditional(estimator) - Expectation()).fit(Z)
+    text = explainer.describe()
+    rho = spearmanr(Z["age"], Z["height"]).statistic
+    assert f"'age' and 'height' ({rho:.2f})" in text and "'weight'" not in text
+    assert "groups={'together': ['age', 'height']}" in text
+    grouped = MeasureExplainer(
+        model, Conditional(estimator), groups={"together": ["age", "height"]}
+    ).fit(Z)
+    assert "strongly dependent" not in grouped.describe()
+    assert "strongly dependent" not in MeasureExplainer(model).fit(Z).describe()
+
+
+def test_dependence_by_ranks():
+    frame = pd.DataFrame({
+        "a": rng.normal(size=200), "level": rng.choice(["u", "v"], 200), "same": 1.0,
+    })  # fmt: skip
+    frame["b"] = -(frame["a"] ** 3)
+    frame["gaps"] = frame["a"].where(frame["a"] > -1.0)
+    frame["c"] = rng.normal(size=200)
+    background = Background(frame, np.ones(200))
+    own = tuple((k,) for k in range(6))
+    found = {(k, m): r for k, m, r in dependent_columns(background, own)}
+    names = list(frame)
+    wanted = {("a", "b"), ("a", "gaps"), ("b", "gaps")}
+    assert {(names[k], names[m]) for k, m in found} == wanted
+    assert found[0, 3] == pytest.approx(-1.0)
+    filled = frame["gaps"].fillna(-9.0)
+    assert found[0, 4] == pytest.approx(spearmanr(frame["a"], filled).statistic)
+    sizes = [abs(r) for _, _, r in dependent_columns(background, own)]
+    assert sizes == sorted(sizes, reverse=True)
+    assert dependent_columns(background, ((0, 3, 4), (1,), (2,), (5,))) == ()

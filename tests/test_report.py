@@ -382,6 +382,44 @@ def test_completeness(tmp_path):
     assert f"{np.sqrt(np.mean(gap**2)):.3f}"[:4] in page.words()
 
 
+def large(page):
+    """The notes in large print, as their number."""
+    return sum("large" in attrs.get("class", "").split() for _, attrs in page.elements)
+
+
+def test_what_is_left_is_named_and_large_if_it_is(tmp_path):
+    X, _ = small()
+    linear = MeasureExplainer(LinearRegression().fit(X, X["a"])).fit(X)
+    page = report(linear, X, tmp_path)
+    assert large(page) == 0 and "do not add up" not in page.words()
+    product = MeasureExplainer(lambda Z: np.asarray(Z)[:, 0] * np.asarray(Z)[:, 1]).fit(X)
+    page = report(product, X, tmp_path)
+    explanation = product.explain(X)
+    share = np.sqrt(np.mean(explanation.remainder() ** 2)) / explanation.predictions.std()
+    assert share > 0.1 and large(page) == 1
+    assert f"Interactions: {share:.0%} of the spread" in page.words()
+    assert "groups=" in page.words() and "do not add up" in page.words()
+    assert page.data()["remainder"] == "interactions"
+    few = product.explain(X, features=["a"])
+    page = report(product, X, tmp_path, explanation=few)
+    assert "Not explained by these columns" in page.words()
+    assert page.data()["remainder"] == "not explained by these columns"
+    weak = MeasureExplainer(lambda Z: np.asarray(Z) @ [1.0, 1.0, 0.0]
+                            + 0.05 * np.asarray(Z)[:, 0] * np.asarray(Z)[:, 1]).fit(X)  # fmt: skip
+    page = report(weak, X, tmp_path)
+    assert large(page) == 0 and "prediction: interactions" in page.words()
+
+
+def test_dependent_columns_are_a_warning(tmp_path):
+    X, y = small()
+    X = X.assign(b=2 * X["a"] + 0.01 * X["b"])
+    model = DecisionTreeRegressor(max_depth=3).fit(X, y)
+    page = report(MeasureExplainer(model, "conditional_effect").fit(X), X, tmp_path)
+    assert "Dependent columns" in page.words() and "groups=" in page.words()
+    page = report(MeasureExplainer(model).fit(X), X, tmp_path)
+    assert "Dependent columns" not in page.words()
+
+
 def test_without_data(tmp_path):
     rng = np.random.default_rng(0)
     X = pd.DataFrame(

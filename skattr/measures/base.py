@@ -15,7 +15,9 @@ sees f. It says
   their weights (None: equal ones of mass 1), x one row;
 - `flat`: whether the laws of `factors()` are uniform, on intervals or on levels;
 - `adds_up`: whether batches of the background give the result of one `fit`; `no_batches` why not;
-- `support(X, columns)`: the effective number of rows behind an attribution, if it depends on x.
+- `support(X, columns)`: the effective number of rows behind an attribution, if it depends on x;
+- `dependent_`: pairs of columns of different attributions that say much about each other, as
+  (column, column, rank correlation), where that matters to the measure.
 
 An attribution is a tuple of raw columns, `own` the tuple of all attributions.
 """
@@ -91,6 +93,7 @@ class Measure(BaseEstimator):
     flat = False
     adds_up = True
     no_batches = ""
+    dependent_: tuple[tuple[int, int, float], ...] = ()
     __array_ufunc__ = None  # so that numpy scalars leave `*` to us
 
     def fit(

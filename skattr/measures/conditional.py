@@ -12,6 +12,7 @@ from skattr.measures.background import Background
 from skattr.measures.base import BinsView, Measure, MixtureView, NormalsView
 from skattr.measures.bins import as_numbers
 from skattr.measures.copula import learn_copula
+from skattr.measures.dependence import dependent_columns
 from skattr.measures.empirical import Expectation
 from skattr.measures.full_mixture import learn_full_mixture
 from skattr.measures.gaussian import learn_gaussian
@@ -144,6 +145,7 @@ class Conditional(Measure):
             self._learn_rows(background, own)
         else:
             self._learn_family(background)
+        self.dependent_ = dependent_columns(background, own)
         return self
 
     def _check_parameters(self) -> None:

@@ -53,7 +53,7 @@ class Agreement:
 
     def __repr__(self) -> str:
         found = ", ".join(f"{name}={value:.3g}" for name, value in self.mean.items())
-        return f"Agreement({found}; {len(self.error)} rows, k={self.k})"
+        return f"<Agreement {found}; {len(self.error)} rows, k={self.k}>"
 
 
 def agreement(values: Any, truth: Any, *, k: int | None = None) -> Agreement:

@@ -70,10 +70,10 @@ class Faithfulness:
 
     def __repr__(self) -> str:
         mean = np.array2string(np.asarray(self.mean), precision=3)
-        text = f"Faithfulness(kind={self.kind!r}, mean={mean}, {len(self.rows)} rows"
+        text = f"<Faithfulness kind={self.kind!r}, mean={mean}, {len(self.rows)} rows"
         if np.any(self.undefined):
             text += f", of which undefined: {self.undefined}"
-        return f"{text}; {self.source})"
+        return f"{text}; {self.source}>"
 
 
 def faithfulness(

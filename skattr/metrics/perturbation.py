@@ -56,7 +56,7 @@ class Perturbation:
         return float(self.area.mean())
 
     def __repr__(self) -> str:
-        return f"Perturbation({self.kind}, mean area {self.mean:.4g}, {len(self.curves)} rows)"
+        return f"<Perturbation: {self.kind}, mean area {self.mean:.4g}, {len(self.curves)} rows>"
 
 
 def deletion(explanation: Explanation, explainer: MeasureExplainer, X_background: Any, *,

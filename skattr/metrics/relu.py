@@ -56,8 +56,8 @@ class RegionScore:
     def __repr__(self) -> str:
         how = "all" if self.enumerated else "those that sampled points met"
         return (
-            f"RegionScore(total={self.total:.4g}, mean={self.mean:.4g}, "
-            f"{len(self.regions)} regions: {how})"
+            f"<RegionScore total={self.total:.4g}, mean={self.mean:.4g}, "
+            f"{len(self.regions)} regions: {how}>"
         )
 
 

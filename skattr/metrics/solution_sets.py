@@ -90,8 +90,8 @@ class SolutionSet:
 
     def __repr__(self) -> str:
         return (
-            f"SolutionSet({len(self.box)} features, {len(self.far)} conditions |w·m| ≥ α, "
-            f"{len(self.near)} conditions |w·m| < α)"
+            f"<SolutionSet: {len(self.box)} features, {len(self.far)} conditions |w·m| ≥ α, "
+            f"{len(self.near)} conditions |w·m| < α>"
         )
 
 

@@ -25,6 +25,18 @@ from skattr.report.words import (
 THIN = 30  # effective rows below which a value is said to stand on few
 SMALL = 1e-9  # relative errors up to which a certificate is good
 NAMED = 8  # columns or levels that a warning names
+LARGE = 0.1  # of the spread: a remainder above it is said in large print
+
+
+AS_ONE = "explain them as one: MeasureExplainer(model, groups={'name': ['a', 'b']})"
+ADVICE = {  # what the remainder is -> why, and what to do
+    "interactions": f"It is what columns do together, and not on their own. If you know which "
+    f"columns act together, {AS_ONE}.",
+    "not explained by single columns": f"It is what columns do together, and what they tell about "
+    f"each other: correlated columns share what they explain. To see it, {AS_ONE}.",
+    "not explained by these columns": "Some columns were left out; explain all of them to see "
+    "what is left then.",
+}
 
 
 @dataclass(frozen=True)
@@ -34,6 +46,7 @@ class Note:
     title: str
     text: str
     verdict: str = "look"
+    large: bool = False  # whether it is in large print
 
 
 def summary(explainer: Any, explanation: Explanation, settings: Any) -> list[tuple[str, str]]:
@@ -133,6 +146,8 @@ def warnings(
 ) -> list[Note]:
     """Return what a reader should know before trusting the values."""
     found = [
+        _not_explained(explanation),
+        _together(explainer),
         _thin(explanation),
         _missing(columns),
         *_unseen(columns, include_data),
@@ -141,6 +156,39 @@ def warnings(
     if explainer._refuted is not None:
         found.append(Note("Black box", f"{explainer._refuted}; it is explained as a black box"))
     return [note for note in found if note is not None]
+
+
+def _remainder(one: Explanation) -> tuple[np.ndarray, float, float]:
+    """Return what the values of one output leave of each prediction, its size, and the spread."""
+    assert one.predictions is not None
+    left = one.remainder().to_numpy()
+    return left, float(np.sqrt(np.mean(left**2))), float(np.std(one.predictions))
+
+
+def _not_explained(explanation: Explanation) -> Note | None:
+    """Say, in large print, that single columns leave much of the predictions."""
+    if explanation.predictions is None:
+        return None
+    parts = [(name, *_remainder(explanation.select(name))) for name in explanation.output_names]
+    shares = [size / spread if spread > 0 else 0.0 for _, _, size, spread in parts]
+    worst = int(np.argmax(shares))
+    if not shares[worst] > LARGE:
+        return None
+    output, _, size, spread = parts[worst]
+    write = number_format([size, spread])
+    what = explanation.remainder_name
+    return Note(
+        f"{what.capitalize()}: {shares[worst]:.0%} of the spread",
+        f"The values of a row do not add up to its prediction. What they leave has a root mean "
+        f"square of {write(size)}, where the predictions of {shown(output)} have a standard "
+        f"deviation of {write(spread)}. {ADVICE[what]}",
+        large=True,
+    )
+
+
+def _together(explainer: Any) -> Note | None:
+    text = explainer._dependent_in_words()
+    return Note("Dependent columns", shown(text[0].upper() + text[1:], 600)) if text else None
 
 
 def _thin(explanation: Explanation) -> Note | None:
@@ -223,15 +271,14 @@ def checks(
 
 
 def _gap(one: Explanation) -> Note:
-    """Say how far centred values + base value are from the prediction."""
-    title = f"Completeness gap of {shown(one.output_names[0])}"
+    """Say what the values leave of the predictions."""
+    title = f"What is left of {shown(one.output_names[0])}: {one.remainder_name}"
     if one.predictions is None:
         return Note(title, "not computed: the explanation has no predictions", "info")
-    gap = one.values.sum(axis=1) + one.base_value - one.predictions  # (n,)
-    spread, size = float(np.std(one.predictions)), float(np.sqrt(np.mean(gap**2)))
+    gap, size, spread = _remainder(one)  # (n,)
     write = number_format(gap)
     text = (
-        f"centred values + mean of f − prediction: from {write(gap.min())} to {write(gap.max())}, "
+        f"prediction − mean of f − centred values: from {write(gap.min())} to {write(gap.max())}, "
         f"root mean square {write(size)}"
     )
     if spread > 0:
@@ -239,12 +286,7 @@ def _gap(one: Explanation) -> Note:
     scale = max(spread, float(np.abs(one.predictions).max()))
     if np.abs(gap).max() <= 1e-8 * scale:
         return Note(title, f"{text}. The values add up to the prediction.", "ok")
-    return Note(
-        title,
-        f"{text}. What one column at a time does not say: interactions, and what columns tell "
-        "about each other. This measure does not promise that it is 0.",
-        "info",
-    )
+    return Note(title, f"{text}. {ADVICE[one.remainder_name]}", "info")
 
 
 def _reading(explainer: Any, explanation: Explanation, rows: np.ndarray) -> Note:

@@ -207,7 +207,7 @@
       found.gap = found.end - base - sum;
       const sizes = list.reduce((total, step) => total + Math.abs(step.value), Math.abs(base) + Math.abs(found.end));
       found.complete = Math.abs(found.gap) <= 1e-5 * sizes; /* numbers have six digits */
-      if (!found.complete) add("not attributed", found.gap);
+      if (!found.complete) add(data.remainder, found.gap);
     }
     return found;
   }
@@ -216,7 +216,7 @@
     const plus = (value) => `${value < 0 ? "−" : "+"} ${number(Math.abs(value), places)}`;
     const start = `mean ${number(base, places)} ${plus(sum)} from the columns`;
     if (end === null) return start;
-    return `prediction ${number(end, places)} = ${start}${complete ? "" : ` ${plus(gap)} not attributed`}`;
+    return `prediction ${number(end, places)} = ${start}${complete ? "" : ` ${plus(gap)} ${data.remainder}`}`;
   }
 
   function drawWaterfall(found) {

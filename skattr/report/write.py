@@ -299,6 +299,7 @@ def table_data(
         "rows": labels,
         "features": [column.name for column in columns],
         "more": len(explanation.feature_names) - len(columns),
+        "remainder": explanation.remainder_name,
         "data": None if texts is None else [list(row) for row in zip(*texts, strict=True)],
         "outputs": outputs,
     }

@@ -1,0 +1,41 @@
+"""Which columns say much about each other: rank correlations of numbers, on some of the rows."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.stats import rankdata
+
+from skattr import frames
+from skattr.measures.background import Background
+from skattr.measures.bins import as_numbers
+
+STRONG = 0.8  # size of a rank correlation
+ROWS = 5000  # rows that are looked at, evenly spread
+
+
+def dependent_columns(background: Background, own: tuple) -> tuple[tuple[int, int, float], ...]:
+    """Return (k, l, rank correlation) of strongly dependent columns, the strongest first.
+
+    Only pairs of different attributions. Columns of levels, and those that do not vary, are left
+    out; a missing value has the lowest rank. O(rows · columns²), with at most `ROWS` rows.
+    """
+    some = np.unique(np.linspace(0, len(background) - 1, ROWS).astype(int))
+    columns, ranks = [], []
+    for k, name in enumerate(background.names):
+        if background.levels[k]:
+            continue
+        values = as_numbers(frames.take_values(background.column(k), some), name)
+        rank = rankdata(np.where(np.isnan(values), -np.inf, values))
+        if np.ptp(rank) > 0:
+            columns.append(k)
+            ranks.append((rank - rank.mean()) / np.linalg.norm(rank - rank.mean()))
+    if len(columns) < 2:
+        return ()
+    correlations = np.array(ranks) @ np.array(ranks).T
+    group = {k: a for a, members in enumerate(own) for k in members}
+    found = [
+        (columns[a], columns[b], float(correlations[a, b]))
+        for a, b in np.argwhere(np.triu(np.abs(correlations) > STRONG, 1))
+        if group.get(columns[a]) != group.get(columns[b])
+    ]
+    return tuple(sorted(found, key=lambda each: -abs(each[2])))
