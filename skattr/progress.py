@@ -61,6 +61,14 @@ class Progress:
 
         if self.hint:
             tqdm.write(self.hint, file=sys.stderr)
-        unit = f" {self.unit}"
-        self._bar = tqdm(total=self.total, unit=unit, leave=bool(self.verbose), file=sys.stderr)
+        asked = bool(self.verbose)
+        self._bar = tqdm(
+            total=self.total,
+            unit=f" {self.unit}",
+            leave=asked,
+            mininterval=0.1 if asked else 1.0,  # in a log file every change is a line
+            delay=0 if asked else 1e-9,  # not drawn before the steps that are done are counted
+            file=sys.stderr,
+        )
         self._bar.start_t -= time.monotonic() - self._start  # the time left counts all steps
+        self._bar.last_print_t = self._bar.start_t

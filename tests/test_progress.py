@@ -59,6 +59,7 @@ def test_time_left_counts_what_was_done_before_the_bar_was_shown(clock, capsys):
             bar.step("age")
         assert bar._bar.n == 2 and bar._bar.total == 8 and bar._bar.desc == "age"
         assert time.time() - bar._bar.start_t == pytest.approx(4.0, abs=0.5)
+        assert bar._bar.format_dict["rate"] == pytest.approx(0.5, rel=0.2)  # two in four seconds
 
 
 def test_work_that_ends_late_in_its_last_step_shows_nothing(clock, capsys):
@@ -100,7 +101,7 @@ def test_the_bar_and_describe_say_how_many_calls_and_how_to_make_it_fewer(capsys
     assert "12 values to compute, each one call of the model on 20 background rows" in shown
     assert "a smaller background" in shown and "features=" in shown
     text = explainer.describe()
-    assert "its own rows take 60 calls of the model on 20 background rows" in text
+    assert "to explain the background takes 60 calls of the model on 20 background rows" in text
     assert "features=" not in text  # that is quick
     calls = []
 

@@ -89,7 +89,8 @@ class FiniteSum(Engine):
         if state.kept is None:
             return ""
         kinds = [len(frames.distinct_rows(state.kept.X, columns)[0]) for columns in own]
-        text = f"its own rows take {sum(kinds):,} calls of the model on {_rows_a_call(state)}"
+        rows = _rows_a_call(state)
+        text = f"to explain the background takes {sum(kinds):,} calls of the model on {rows}"
         long = sum(kinds) * len(state.weights) > MANY_ROWS
         return f"{text}; {SMALLER}{FEWER}" if long else text
 

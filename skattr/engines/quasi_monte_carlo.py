@@ -161,7 +161,7 @@ class QuasiMonteCarlo(Approximation):
         labels = frames.labels(X)
         hint = (
             f"{len(values):,} values to estimate from quasi-random points, each to a standard "
-            f"error of tol; a larger tol, a smaller max_evals, {FEWER}"
+            f"error of tol={jobs.tol:g}; a larger tol, a smaller max_evals, {FEWER}"
         )
         with Progress(jobs.verbose, 0, "evaluations", hint) as bar:
             for each in self._rounds(state, jobs):
