@@ -601,7 +601,7 @@ def test_independent_columns_come_near_partial_dependence(kind):
     rng = np.random.default_rng(0)
     Z = rng.normal(size=(400, 3))
     conditional = MeasureExplainer(of_interactions, Conditional(kind)).fit(Z)
-    marginal = MeasureExplainer(of_interactions).fit(Z).explain(Z[:60]).values
+    marginal = MeasureExplainer(of_interactions, "partial_dependence").fit(Z).explain(Z[:60]).values
     away = conditional.explain(Z[:60]).values - marginal
     assert np.sqrt((away**2).mean()) < 0.15 * of_interactions(Z).std()
     assert np.median(conditional.measure_.bandwidth_) >= (0.5 if kind == "knn" else 2)
@@ -618,7 +618,7 @@ def test_a_column_that_determines_the_others_comes_near_f(kind):
     wanted = of_interactions(Z[:60])
     away = found.values - wanted[:, None]
     assert np.sqrt((away**2).mean()) < 0.1 * of_interactions(Z).std()
-    marginal = MeasureExplainer(of_interactions).fit(Z).explain(Z[:60]).values
+    marginal = MeasureExplainer(of_interactions, "partial_dependence").fit(Z).explain(Z[:60]).values
     assert (away**2).mean() < ((marginal - wanted[:, None]) ** 2).mean() / 20
 
 
@@ -629,7 +629,7 @@ def test_a_column_of_one_value_is_partial_dependence(kind):
     X = Z[:6].copy()
     X[3:, 1] = [2.5, 1.5, -1.0]
     for model in (of_interactions, DecisionTreeRegressor(random_state=0).fit(Z, answer(Z))):
-        wanted = MeasureExplainer(model).fit(Z).explain(X).values[:, 1]
+        wanted = MeasureExplainer(model, "partial_dependence").fit(Z).explain(X).values[:, 1]
         found = MeasureExplainer(model, Conditional(kind)).fit(Z).explain(X)
         assert_allclose(found.values[:, 1], wanted, atol=1e-12)
         assert_allclose(found.support[:, 1], 30)

@@ -255,6 +255,8 @@ def test_the_default_measure_is_the_main_effect():
     assert raw.offset == pytest.approx(explanation.base_value)
     curve = explainer.curve("age")
     np.testing.assert_allclose(curve(X["age"]), explanation.values[:, 0], atol=1e-12)
+    np.testing.assert_array_equal(explanation.to_frame().to_numpy(), explanation.values)
+    assert "PartialDependence() - Expectation()" in explanation._repr_html_()
 
 
 def test_the_conditional_effect_is_the_conditional_around_0():
