@@ -20,6 +20,8 @@ from skattr.pieces.pipeline import Preprocessing
 from skattr.pieces.routes import Front, Input, Route
 from skattr.pieces.steps import LEVELS, RAW
 
+SINGLE, DOUBLE = 2.0**-24, 2.0**-53  # the relative error of one addition in float32, in float64
+
 
 @dataclass(eq=False)
 class Trees:
@@ -46,6 +48,7 @@ class Trees:
     known: dict = field(default_factory=dict)  # input of levels -> which of them the model knows
     levels: dict = field(default_factory=dict)  # input of levels -> their values
     steps: tuple = ()  # fitted steps in front of the front, the outermost first
+    rounding: float = DOUBLE  # relative error of one addition in the model's own arithmetic
 
     def nodes_of_inputs(self) -> dict[int, np.ndarray]:
         """Return for each input that is asked for the nodes that ask."""
@@ -131,10 +134,14 @@ class Boxes(Pieces):
 
     def evaluate(self, codes: np.ndarray) -> np.ndarray:
         """Return f at the cells of codes (d, n), (n, k)."""
+        return self._add_up(self.table, self.constant, codes)
+
+    def _add_up(self, table: Table, constant: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """Return constant + Σ of a table's values at the cells of codes (d, n), (n, k)."""
         everywhere = np.ones(len(self.grid.cells), np.bool_)
-        result = np.tile(self.constant, (codes.shape[1], 1))
+        result = np.tile(constant, (codes.shape[1], 1))
         once, nothing = np.ones(self.n_boxes), np.zeros(self.n_boxes)
-        add_group(self.table, everywhere, once, nothing, codes, result)
+        add_group(table, everywhere, once, nothing, codes, result)
         return result
 
     def name_levels(self, X: Any) -> None:
@@ -151,11 +158,37 @@ class Boxes(Pieces):
         return self.grid.without_table()
 
     def reading(self, rows: Any) -> tuple[Any, Any]:
-        """Return the sum of the boxes that rows are in; some libraries add up in float32."""
+        """Return the sum of the boxes that rows are in, and how far the model's sum may be off.
+
+        In arithmetic with a relative error u of one addition, a sum of m numbers is off by at most
+        m u / (1 - m u) times the sum of their sizes, in any order of addition (Higham, Accuracy and
+        Stability of Numerical Algorithms, section 4.2). For each row these are the constant and the
+        leaves that it falls into. To this comes what the reader's own float64 rounds.
+        """
         grid, codes = self.grid.meet(rows)
-        found = self.on(grid).evaluate(codes)
+        boxes = self.on(grid)
+        u = max(part.rounding for part in self.parts)
+        m = u * self._n_addends()
+        bound = m / (1 - m) * self._sizes(boxes.table, codes)
         rounding = 1e-8 + 1e-12 * np.abs(self.table.values).max(initial=0.0)
-        return found, rounding + 1e-5 * np.abs(found)
+        return boxes.evaluate(codes), rounding + bound
+
+    def _n_addends(self) -> np.ndarray:
+        """Return how many numbers the model adds for each output, (k,), weights of parts included.
+
+        A weight (of a member of an ensemble, of a tree in dart) rounds once more.
+        """
+        counts = np.full(self.n_outputs, 2 * len(self.parts) + 1)
+        for part in self.parts:
+            reach = part.outputs + np.arange(part.values.shape[1])[:, None]
+            np.add.at(counts, reach.ravel(), 1)
+        return counts
+
+    def _sizes(self, table: Table, codes: np.ndarray) -> np.ndarray:
+        """Return |constant| + Σ |leaf| over the leaves at the cells of codes (d, n), (n, k)."""
+        sizes = np.abs(np.concatenate([part.values for part in self.parts]))
+        constant = np.sum([np.abs(part.constant) for part in self.parts], axis=0)
+        return self._add_up(table._replace(values=sizes), constant, codes)
 
     def preprocessings(self) -> list:
         """Return the steps of all routes."""
