@@ -140,10 +140,10 @@ def _width(estimator: Any, method: str, X: Any, readable: tuple[str, ...]) -> in
 
 
 def _raw_method(estimator: Any, has_margin: bool, other: str) -> str:
-    """Return the method in front of the link."""
-    if hasattr(estimator, "decision_function"):
-        return "decision_function"
-    return "margin" if has_margin else other
+    """Return the method in front of the link; a reader that has one knows it best."""
+    if has_margin:
+        return "margin"
+    return "decision_function" if hasattr(estimator, "decision_function") else other
 
 
 def _classifier(
