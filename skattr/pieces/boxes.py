@@ -12,7 +12,6 @@ from skattr import frames
 from skattr.kernels.boxes import COLUMN, LEFT, MISSING, RIGHT, SPLIT, Table
 from skattr.kernels.group_values import add_group
 from skattr.pieces.base import Pieces
-from skattr.pieces.cells import Cells
 from skattr.pieces.enumeration import build
 from skattr.pieces.grid import Grid
 from skattr.pieces.outputs import Output
@@ -279,11 +278,16 @@ def _table(
         nodes[:, RIGHT] = part.right + n_nodes
         nodes[:, SPLIT] = 0
         nodes[:, MISSING] = part.missing_left
+        asking: dict[int, list] = {}
         for c, at in nodes_of.items():
-            k = inputs[c].track.column
-            nodes[at, COLUMN] = k
-            split = _split_sets if inputs[c].n_levels else _split_edges
-            nodes[at, SPLIT], nodes[at, MISSING] = split(part, at, inputs[c], grid.cells[k], sets)
+            asking.setdefault(id(inputs[c]), []).append(at)
+        for k, cells in enumerate(grid.cells):
+            for source, ranks in zip(cells.inputs, cells.ranks_by_input(), strict=True):
+                for at in asking.get(id(source), []):
+                    nodes[at, COLUMN] = k
+                    split = _split_sets if source.n_levels else _split_edges
+                    found = split(part, at, source, ranks, cells.ordered, sets)
+                    nodes[at, SPLIT], nodes[at, MISSING] = found
         tables.append(nodes)
         roots.append(np.stack([part.roots + n_nodes, part.outputs], axis=1))
         values.append(_centred(part, constant))
@@ -301,15 +305,14 @@ def _table(
 
 
 def _split_edges(
-    part: Trees, at: np.ndarray, source: Input, cells: Cells, sets: dict
+    part: Trees, at: np.ndarray, source: Input, ranks: np.ndarray, ordered: bool, sets: dict
 ) -> tuple[Any, Any]:
-    """Return the splits at edges of an input, and where code 0 goes."""
+    """Return the splits at edges of an input of some ranks by code, and where code 0 goes."""
     last = np.searchsorted(source.edges, part.edge[at]) + 1  # the last rank that goes left
     last[part.edge[at] == np.inf] = len(source.edges) + 1
-    ranks = cells.signatures[:, cells.inputs.index(source)]
     missing = part.missing_left[at].astype(bool)
     code_0 = np.where(ranks[0] == 0, missing, ranks[0] <= last)
-    if cells.ordered:
+    if ordered:
         return np.searchsorted(ranks[1:], last, side="right"), code_0
     kinds, which = np.unique(2 * last + missing, return_inverse=True)
     members = [np.where(ranks == 0, kind % 2, ranks <= kind // 2) for kind in kinds]
@@ -317,13 +320,12 @@ def _split_edges(
 
 
 def _split_sets(
-    part: Trees, at: np.ndarray, source: Input, cells: Cells, sets: dict
+    part: Trees, at: np.ndarray, source: Input, ranks: np.ndarray, ordered: bool, sets: dict
 ) -> tuple[Any, Any]:
     """Return the splits at sets of levels of an input, and where code 0 goes."""
     assert part.members is not None and part.sets is not None
     c = part.column[at[0]]
     known = np.append(False, part.known[c])
-    ranks = cells.signatures[:, cells.inputs.index(source)]
     places, code_0 = [], []
     for node in at:
         left = np.append(0, part.sets[part.members[node], : len(part.levels[c])])
