@@ -84,6 +84,11 @@ def _call(estimator: Any, method: str, X: Any) -> np.ndarray:
         result = (getattr(estimator, method) if method else estimator)(X)
     if isinstance(result, list) and all(np.ndim(part) == 2 for part in result):
         result = np.concatenate(result, axis=1)  # a classifier with several targets
+    if np.iscomplexobj(result):
+        raise ValueError(
+            f"{_name(estimator)} returned complex numbers; explain its real part or its modulus, "
+            "by a function that returns it"
+        )
     try:
         values = np.asarray(result, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -92,6 +97,11 @@ def _call(estimator: Any, method: str, X: Any) -> np.ndarray:
         raise ValueError(
             f"{_name(estimator)} returned an array of shape {values.shape} for {len(X)} rows; "
             "it must be (n,) or (n, k)"
+        )
+    if values.ndim == 2 and values.shape[1] == 0:
+        raise ValueError(
+            f"{_name(estimator)} returned no column (an array of shape {values.shape}); there must "
+            "be a number a row to explain, (n,) or (n, k) with k of at least 1"
         )
     if np.isnan(values).any():
         row = int(np.flatnonzero(np.isnan(values.reshape(len(values), -1)).any(axis=1))[0])
