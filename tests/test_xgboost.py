@@ -9,9 +9,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.compose import make_column_transformer
 from sklearn.datasets import make_regression
 from sklearn.ensemble import BaggingRegressor
+from sklearn.pipeline import make_pipeline
 
+from skattr import MeasureExplainer
 from skattr.pieces import as_pieces, choose_output
 from skattr.pieces.base import Unreadable
 from skattr.pieces.boxes import Boxes
@@ -624,3 +627,22 @@ def test_a_mean_of_boosters_in_float32_is_exact():
     pieces = as_pieces(output, X[:1])
     assert isinstance(pieces, Boxes)
     assert pieces.refuted(X) is None
+
+
+def test_unknown_codes_of_feature_types_behind_a_passthrough():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"c": rng.integers(0, 4, 200), "a": rng.normal(size=200)})
+    options = {"n_estimators": 10, "feature_types": ["c", "q"], "enable_categorical": True}
+    booster = xgb.XGBRegressor(max_cat_to_onehot=1, n_jobs=1, **options)
+    steps = make_column_transformer(("passthrough", ["c", "a"]))
+    model = make_pipeline(steps, booster).fit(X, (X.c == 2) * 2 + X.a)
+    explainer = MeasureExplainer(model).fit(X)
+    assert explainer.engine_ == ("one_violation",)
+    rows = X[:4].assign(c=[7, 1, 2, 9])
+    found = explainer.explain(rows).values
+    curve = explainer.curve("c")
+    for i in range(4):
+        wanted = model.predict(X.assign(c=rows.c.iloc[i])).mean()
+        np.testing.assert_allclose(found[i, 0], wanted, atol=1e-5)
+        np.testing.assert_allclose(curve([rows.c.iloc[i]]), wanted, atol=1e-5)
+    assert "any other" in curve.to_frame().level.tolist()

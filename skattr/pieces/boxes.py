@@ -12,6 +12,7 @@ from skattr import frames
 from skattr.kernels.boxes import COLUMN, LEFT, MISSING, RIGHT, SPLIT, Table
 from skattr.kernels.group_values import add_group
 from skattr.pieces.base import Pieces
+from skattr.pieces.cells import Nameless
 from skattr.pieces.enumeration import build
 from skattr.pieces.grid import Grid
 from skattr.pieces.outputs import Output
@@ -243,7 +244,9 @@ def _grid(parts: list[Trees], asked: list[dict], row: Any) -> tuple[Grid, list[d
             track = routes[i].track(c)
             is_levels = c in part.levels
             if is_levels:
-                track = track.told_apart(LEVELS, part.levels[c]) if part.steps else track
+                # what only the model can name is met as a level that no step knows
+                named = [v for v in part.levels[c] if type(v) is not Nameless] or part.levels[c]
+                track = track.told_apart(LEVELS, named) if part.steps else track
             # inputs that are one number but for a cast are one input
             same = ("raw",) if track.kind == RAW else (chain, int(part.front.columns[c]))
             name: tuple = (i, c) if is_levels else same
