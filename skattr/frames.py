@@ -65,15 +65,27 @@ def some_rows(X: Any) -> Iterator:
         yield take_rows(some, slice(i, i + 1))
 
 
-def shifted(X: Any) -> Any:
-    """Return X and below it a copy for each column, in which that column is moved on by one row."""
-    n, d = len(X), len(labels(X))
-    blocks = np.tile(np.arange(n), (d + 1, 1))
+def as_table(X: Any, name: str = "X") -> Any:
+    """Return a frame as it is, and anything else as an array (n, d); refuse what has no rows."""
+    table = X if is_frame(X) else np.asarray(X)
+    if len(table.shape) != 2 or 0 in table.shape:
+        what = type(X).__name__ if table.ndim == 0 else f"an array of shape {table.shape}"
+        raise ValueError(f"{name} must be a DataFrame or an array (n, d) with rows, got {what}")
+    return table
+
+
+def shifted(X: Any, moved: np.ndarray) -> Any:
+    """Return X and below it copies in which some columns are moved on by one row.
+
+    `moved` (m, d) says which columns these are in each copy.
+    """
+    n = len(X)
+    blocks = np.tile(np.arange(n), (len(moved) + 1, 1))
     result = take_rows(X, blocks.ravel())
     columns = []
-    for k in range(d):
+    for k, here in enumerate(moved.T):
         order = blocks.copy()
-        order[k + 1] = np.roll(order[k + 1], 1)
+        order[1:][here] = np.roll(np.arange(n), 1)
         columns.append(take_values(column(X, k), order.ravel()))
     if isinstance(X, pd.DataFrame):
         result = result.reset_index(drop=True)

@@ -47,7 +47,9 @@ def check_width(estimator: Any, names: list) -> None:
         raise ValueError(
             f"X lacks the columns {missing} that {type(estimator).__name__} was fitted on"
         )
-    wanted = getattr(estimator, "n_features_in_", n_columns)
+    # a CatBoost model that was loaded, copied, unpickled or summed says 0 or nothing: it has names
+    wanted = getattr(estimator, "n_features_in_", 0)
+    wanted = wanted or len(getattr(estimator, "feature_names_", names))
     if wanted != n_columns:
         raise ValueError(
             f"X has {n_columns} columns, but {type(estimator).__name__} was fitted on {wanted}"
@@ -67,8 +69,9 @@ def is_fitted(estimator: Any) -> bool:
         return True
     try:
         check_is_fitted(estimator)
-    except NotFittedError:
-        return False
+    except NotFittedError:  # which scikit-learn says of sums of CatBoost models too
+        own = getattr(estimator, "is_fitted", None)
+        return callable(own) and bool(own())
     return True
 
 

@@ -19,13 +19,13 @@ from sklearn.ensemble import (
     VotingRegressor,
 )
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import Ridge
+from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from skattr import MeasureExplainer
+from skattr import MeasureExplainer, axioms, metrics, write_report
 from skattr.measures import (
     Baseline,
     Dirac,
@@ -720,3 +720,69 @@ def test_what_does_not_exist():
     import skattr
 
     assert not hasattr(skattr, "nonsense") and not hasattr(skattr.measures, "nonsense")
+
+
+NO_TABLES = {
+    "None": None,
+    "text": "text",
+    "one-dimensional": np.zeros(3),
+    "empty": np.zeros((0, 3)),
+}
+
+
+@pytest.mark.parametrize("what", NO_TABLES)
+def test_axioms_and_metrics_given_no_table(what):
+    bad = NO_TABLES[what]
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    model = LinearRegression().fit(X, X @ [1.0, 2.0, 3.0])
+    explainer = MeasureExplainer(model).fit(X)
+    explanation = explainer.explain(X[:2])
+    zero, one = np.zeros(3), np.ones(3)
+    calls = [
+        lambda: axioms.check("partial_dependence", bad),
+        lambda: axioms.check("partial_dependence", X, points=np.array(bad)),
+        lambda: axioms.bound("partial_dependence", bad, one, hessian=1.0, baseline=zero),
+        lambda: metrics.center_of_mass("partial_dependence", bad),
+        lambda: metrics.first_moments("partial_dependence", bad),
+        lambda: metrics.deletion(explanation, explainer, bad),
+        lambda: metrics.insertion(explanation, explainer, bad),
+        lambda: metrics.faithfulness(explanation, explainer, bad),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match=r"must be a DataFrame or an array \(n, d\)|needs X_b"):
+            call()
+    if what in ("None", "text", "empty"):
+        for call in (
+            lambda: metrics.agreement(bad, one),
+            lambda: metrics.agreement(one, bad),
+            lambda: metrics.recall(bad, one, alpha=0.1, beta=0.1),
+            lambda: metrics.precision(one, bad, alpha=0.1, beta=0.1),
+            lambda: metrics.f1(bad, bad, alpha=0.1, beta=0.1),
+        ):
+            with pytest.raises(ValueError, match=r"values|truth|weights"):
+                call()
+    if what in ("None", "text"):
+        with pytest.raises(ValueError, match=r"x must be|x=.* is not a point"):
+            axioms.bound("partial_dependence", X, bad, hessian=1.0, baseline=zero)
+
+
+def test_models_that_return_no_column_or_complex_numbers():
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    with pytest.raises(ValueError, match=r"nothing_at_all returned no column.*\(1, 0\)"):
+
+        def nothing_at_all(X):
+            return np.empty((len(X), 0))
+
+        MeasureExplainer(nothing_at_all).fit(X)
+    with pytest.raises(ValueError, match="returned complex numbers"):
+        MeasureExplainer(lambda X: X[:, 0] + 1j * X[:, 1]).fit(X)
+
+
+def test_a_report_of_infinite_values(tmp_path):
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    explainer = MeasureExplainer(lambda X: np.where(X[:, 0] > 5, np.inf, X[:, 1])).fit(X)
+    far = X[:4].copy()
+    far[2, 0] = 6.0
+    with pytest.raises(ValueError, match="'x0' in row 2 of the explanation is not finite"):
+        write_report(explainer, far, tmp_path / "report.html")
+    assert not any(tmp_path.iterdir())

@@ -1,5 +1,8 @@
 """CatBoost models, against the library's own predictions and leaves."""
 
+import copy
+import pickle
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -9,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from skattr import MeasureExplainer
 from skattr.pieces import Boxes, Output, Unreadable
 
 catboost = pytest.importorskip("catboost")
@@ -377,3 +381,40 @@ def test_what_is_no_catboost_model():
         pass
 
     assert reader.scales(CatBoost()) == () == reader.scales(None)
+
+
+def loaded(model, kind, folder):
+    model.save_model(str(folder / "model.cbm"))
+    return kind().load_model(str(folder / "model.cbm"))
+
+
+COPIES = {
+    "loaded": lambda model, folder: loaded(model, type(model), folder),
+    "loaded as a plain model": lambda model, folder: loaded(model, catboost.CatBoost, folder),
+    "pickled": lambda model, folder: pickle.loads(pickle.dumps(model)),
+    "copied": lambda model, folder: model.copy(),
+    "deep copied": lambda model, folder: copy.deepcopy(model),
+    "summed": lambda model, folder: catboost.sum_models([model, model], weights=[0.25, 0.75]),
+    "pickled sum": lambda model, folder: pickle.loads(
+        pickle.dumps(catboost.sum_models([model, model], weights=[0.25, 0.75]))
+    ),
+}
+
+
+@pytest.mark.parametrize("how", COPIES)
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_loaded_copied_and_summed_models(how, k, tmp_path):
+    rng = np.random.default_rng(k)
+    X = pd.DataFrame(numbers(rng), columns=list("abcd"))
+    X["c"] = np.where(X.c > 0, "yes", "no")
+    y = target(X[["a", "b", "d", "d"]].to_numpy())
+    kind = catboost.CatBoostRegressor if k == 1 else catboost.CatBoostClassifier
+    y = y if k == 1 else np.digitize(y, [-1, 1][: k - 1])
+    model = kind(iterations=8, depth=3, cat_features=["c"], one_hot_max_size=9, **QUIET).fit(X, y)
+    again = COPIES[how](model, tmp_path)
+    wanted = MeasureExplainer(model).fit(X[:40]).explain(X[40:50])
+    explainer = MeasureExplainer(again).fit(X[:40])
+    assert explainer.engine_ == ("one_violation",), explainer.describe()
+    assert_allclose(explainer.explain(X[40:50]).values, wanted.values, rtol=1e-12, atol=1e-12)
+    with pytest.raises(ValueError, match=r"X has 2 columns, but CatBoost.* was fitted on 4"):
+        MeasureExplainer(again).fit(X[["a", "b"]])

@@ -11,7 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from scipy.special import expit, logit, softmax
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
+from skattr import MeasureExplainer
 from skattr.pieces.base import Unreadable
 from skattr.pieces.boxes import Boxes
 from skattr.pieces.outputs import Output
@@ -545,3 +549,37 @@ def test_leaves_keep_all_digits():
     wanted = np.sort(splits.to_numpy(float))
     wanted[wanted == -TINY] = np.nextafter(-TINY, -1)  # -TINY itself is read as 0.0
     assert_array_equal(np.sort(part.edge[part.column >= 0]), wanted)
+
+
+@pytest.mark.parametrize("objective", ["binary", "multiclass", "multiclassova"])
+@pytest.mark.parametrize("piped", [False, True])
+def test_classifiers_of_random_forests_are_exact(objective, piped):
+    """Their decision_function is a sum over trees, but what the link gets is the mean."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 3))
+    y = (X[:, 0] > 0).astype(int) + (X[:, 1] * X[:, 2] > 0.3) * (objective != "binary")
+    model = lgb.LGBMClassifier(objective=objective, n_estimators=9, **SMALL, **FOREST)
+    model = make_pipeline(StandardScaler(), model) if piped else model
+    model.fit(X, y)
+    explainer = MeasureExplainer(model).fit(X[:20])
+    assert explainer.engine_ == ("one_violation",), explainer.describe()
+    explanation = explainer.explain(X[20:24])
+    p = model.predict_proba(X[20:24])
+    if objective == "multiclass":
+        assert_allclose(softmax(explanation.predictions, axis=1), p, atol=1e-12)
+    elif objective == "binary":
+        assert_allclose(expit(explanation.predictions), p[:, 1], atol=1e-12)
+
+    def f(rows):
+        proba = model.predict_proba(rows)
+        if objective == "binary":
+            return logit(proba[:, 1:])
+        own = model[-1] if piped else model
+        return margin(own, model[0].transform(rows) if piped else rows)
+
+    for i, row in enumerate(X[20:24]):
+        for j in range(3):
+            pinned = X[:20].copy()
+            pinned[:, j] = row[j]
+            found = np.reshape(explanation.values[i, j], -1)
+            assert_allclose(found, f(pinned).mean(axis=0), atol=1e-10)

@@ -11,13 +11,18 @@ import threadpoolctl
 from normals import Normals, closed_form
 from numpy.testing import assert_allclose
 from sklearn.base import clone
+from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor, VotingRegressor
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import Ridge
+from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, PolynomialFeatures, SplineTransformer
+from sklearn.svm import SVR
+from sklearn.tree import DecisionTreeRegressor
 
 from skattr import Explanation, MeasureExplainer
 from skattr.engines import QuasiMonteCarlo
-from skattr.measures import Dirac, Expectation, PartialDependence
+from skattr.measures import Coefficient, Dirac, Expectation, PartialDependence, Uniform
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -422,3 +427,75 @@ def test_progress(capsys):
 
 def test_no_batches():
     assert not hasattr(MeasureExplainer(line, Normals()), "partial_fit")
+
+
+# -- uniform laws behind steps that no exact engine follows --------------------------------------
+
+
+def waves(X):
+    """A function of one column of which nothing is known."""
+    return np.sin(4 * np.asarray(X))
+
+
+BEHIND = {
+    "splines": SplineTransformer(n_knots=4),
+    "polynomials": make_column_transformer(
+        (PolynomialFeatures(3, include_bias=False), ["a"]), ("passthrough", ["b"])
+    ),
+    "a function": make_column_transformer(
+        (FunctionTransformer(waves), ["a"]), ("passthrough", ["b"])
+    ),
+}
+MODELS = {
+    "trees": RandomForestRegressor(5, max_depth=3, random_state=0),
+    "a line": LinearRegression(),
+    "a kernel": SVR(gamma=0.3),
+    "a sum": VotingRegressor([("trees", DecisionTreeRegressor(max_depth=2)), ("line", Ridge())]),
+}
+
+
+def midpoints(low, high, n=4000):
+    return low + (high - low) * (np.arange(n) + 0.5) / n
+
+
+@pytest.mark.parametrize("steps", BEHIND)
+@pytest.mark.parametrize("kind", MODELS)
+def test_uniform_laws_behind_any_step_are_estimated(steps, kind):
+    plane = X[["a", "b"]]
+    y = plane.a**2 * plane.b
+    model = make_pipeline(clone(BEHIND[steps]), clone(MODELS[kind])).fit(plane, y)
+    options = {"tol": 0.04, "max_evals": 2**15, "random_state": 0}
+    known = (steps, kind) in {("splines", "a line"), ("splines", "a kernel")}  # smooth pieces
+
+    low, high = plane.min().to_numpy(), plane.max().to_numpy()
+    found = MeasureExplainer(model, Uniform(), **options).fit(plane)
+    assert found.exact_ == known
+    explanation = found.explain(plane[:4])
+    for i in range(4):
+        for j in range(2):
+            rows = plane.iloc[np.full(4000, i)].reset_index(drop=True)
+            rows.isetitem(1 - j, midpoints(low[1 - j], high[1 - j]))
+            error = 0.0 if known else explanation.std_error[i, j]
+            wanted = model.predict(rows).mean()
+            assert abs(explanation.values[i, j] - wanted) <= 5 * error + 1e-3 * y.std()
+
+    grid = pd.DataFrame(np.stack(np.meshgrid(*(midpoints(*ends, 300) for ends in zip(low, high,
+                        strict=True))), -1).reshape(-1, 2), columns=["a", "b"])  # fmt: skip
+    mean = MeasureExplainer(model, Expectation("uniform"), **options).fit(plane)
+    assert mean.exact_ == known
+    one = mean.explain(plane[:1])
+    error = 0.0 if known else one.std_error[0, 0]
+    assert abs(one.values[0, 0] - model.predict(grid).mean()) <= 5 * error + 1e-2 * y.std()
+
+    sides = MeasureExplainer(model, Coefficient(), **options).fit(plane)
+    assert sides.exact_ == known
+    for j in range(2):
+        rows = pd.DataFrame(np.tile(low, (4000, 1)), columns=["a", "b"])
+        rows.isetitem(j, midpoints(low[j], high[j]))
+        one = sides.explain(plane[:1])
+        error = 0.0 if known else one.std_error[0, j]
+        assert abs(one.values[0, j] - 2 * model.predict(rows).mean()) <= 5 * error + 2e-3 * y.std()
+
+    if not known:
+        with pytest.raises(ValueError, match="no exact engine"):
+            MeasureExplainer(model, Uniform(), engine="exact").fit(plane)

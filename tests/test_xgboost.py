@@ -3,13 +3,19 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.compose import make_column_transformer
 from sklearn.datasets import make_regression
+from sklearn.ensemble import BaggingRegressor
+from sklearn.pipeline import make_pipeline
 
+from skattr import MeasureExplainer
+from skattr.pieces import as_pieces, choose_output
 from skattr.pieces.base import Unreadable
 from skattr.pieces.boxes import Boxes
 from skattr.pieces.outputs import Output
@@ -542,3 +548,101 @@ def test_reading_is_lazy_about_xgboost():
 def test_many_columns():
     X, y = make_regression(60, 300, random_state=0)
     check(xgb.XGBRegressor(**SMALL).fit(X, y), X)
+
+
+def ordinary_model(seed):
+    """Return a small fitted model of any ordinary kind, and its data."""
+    rng = np.random.default_rng(seed)
+    n, k = int(rng.integers(60, 120)), int(rng.choice([1, 1, 2, 3, 10, 25]))
+    X = rng.normal(size=(n, 4))
+    X[rng.random(X.shape) < rng.choice([0.0, 0.1])] = np.nan
+    options = {
+        "n_estimators": int(rng.choice([3, 10] if k > 3 else [10, 100])),
+        "max_depth": int(rng.integers(1, 5)),
+        "learning_rate": float(rng.choice([0.05, 0.3, 1.0])),
+        "booster": str(rng.choice(["gbtree", "dart"])),
+        "n_jobs": 1,
+    }
+    if k == 1:
+        y = 10.0 ** rng.integers(-2, 4) * (np.nan_to_num(X[:, 0]) + rng.normal(size=n))
+        return xgb.XGBRegressor(**options).fit(X, y + 1e4 * rng.integers(2)), X
+    y = np.r_[np.arange(k), rng.integers(k, size=n - k)]
+    return xgb.XGBClassifier(**options).fit(X, y), X
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_right_readings_stand(seed):
+    model, X = ordinary_model(seed)
+    output = choose_output(model, "auto", X[:1])
+    pieces = as_pieces(output, X[:1])
+    assert isinstance(pieces, Boxes)
+    assert pieces.refuted(X) is None
+
+
+def perturbed(part, how):
+    """Return trees with one mistake that a reader could make."""
+    if how == "one leaf":
+        values = part.values.copy()
+        values[0] += 0.02 * np.std(part.values)  # the first leaf of the first tree
+        return replace(part, values=values)
+    if how == "flipped comparison":
+        left, right = part.left.copy(), part.right.copy()
+        node = part.roots[-1]
+        left[node], right[node] = right[node], left[node]
+        return replace(part, left=left, right=right)
+    if how == "missing goes the other way":
+        return replace(part, missing_left=1 - part.missing_left)
+    names = ("column", "left", "right", "edge", "missing_left", "members")
+    nodes = {name: getattr(part, name)[: part.roots[-1]] for name in names}
+    values = part.values[: -part.n_leaves()[-1]]
+    return replace(part, **nodes, roots=part.roots[:-1], outputs=part.outputs[:-1], values=values)
+
+
+@pytest.mark.parametrize(
+    "how", ["one leaf", "flipped comparison", "missing goes the other way", "one tree less"]
+)
+@pytest.mark.parametrize("k", [1, 2, 10])
+def test_wrong_readings_are_refuted(how, k):
+    rng = np.random.default_rng(k)
+    X = rng.normal(size=(64, 3))
+    X[rng.random(X.shape) < 0.1] = np.nan
+    y = rng.normal(size=64) if k == 1 else np.arange(64) % k
+    kind = xgb.XGBRegressor if k == 1 else xgb.XGBClassifier
+    model = kind(n_estimators=100 if k == 1 else 20, max_depth=3, n_jobs=1).fit(X, y)
+    output = choose_output(model, "auto", X[:1])
+    (part,) = reader.read(model, "raw")
+    assert Boxes([part], output, X[:1]).refuted(X) is None
+    wrong = Boxes([perturbed(part, how)], output, X[:1]).refuted(X)
+    assert wrong is not None and "does not add up" in wrong
+
+
+def test_a_mean_of_boosters_in_float32_is_exact():
+    """BaggingRegressor adds up what its members return, in float32 too."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 4))
+    y = 1e3 * X[:, 0] * X[:, 1] + 1e4
+    members = xgb.XGBRegressor(n_estimators=40, max_depth=3, n_jobs=1)
+    model = BaggingRegressor(members, n_estimators=12, random_state=0).fit(X, y)
+    output = choose_output(model, "auto", X[:1])
+    pieces = as_pieces(output, X[:1])
+    assert isinstance(pieces, Boxes)
+    assert pieces.refuted(X) is None
+
+
+def test_unknown_codes_of_feature_types_behind_a_passthrough():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"c": rng.integers(0, 4, 200), "a": rng.normal(size=200)})
+    options = {"n_estimators": 10, "feature_types": ["c", "q"], "enable_categorical": True}
+    booster = xgb.XGBRegressor(max_cat_to_onehot=1, n_jobs=1, **options)
+    steps = make_column_transformer(("passthrough", ["c", "a"]))
+    model = make_pipeline(steps, booster).fit(X, (X.c == 2) * 2 + X.a)
+    explainer = MeasureExplainer(model).fit(X)
+    assert explainer.engine_ == ("one_violation",)
+    rows = X[:4].assign(c=[7, 1, 2, 9])
+    found = explainer.explain(rows).values
+    curve = explainer.curve("c")
+    for i in range(4):
+        wanted = model.predict(X.assign(c=rows.c.iloc[i])).mean()
+        np.testing.assert_allclose(found[i, 0], wanted, atol=1e-5)
+        np.testing.assert_allclose(curve([rows.c.iloc[i]]), wanted, atol=1e-5)
+    assert "any other" in curve.to_frame().level.tolist()

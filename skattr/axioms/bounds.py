@@ -102,15 +102,16 @@ def bound(
     -------
     Bound
     """
-    x, baseline = np.asarray(x, float), np.asarray(baseline, float)
-    d = len(x)
+    X = frames.as_table(X)
+    d = len(frames.labels(X))
+    x, baseline = _point(x, "x"), _point(baseline, "baseline")
     box = as_box(domain, d)
-    center = x if x0 is None else np.asarray(x0, float)
+    center = x if x0 is None else _point(x0, "x0")
     for name, point in (("x", x), ("baseline", baseline), ("x0", center)):
         if point.shape != (d,) or (point < box[:, 0]).any() or (point > box[:, 1]).any():
             raise ValueError(f"{name}={point.tolist()} is not a point of the domain, which has "
                              f"{d} columns; give domain")  # fmt: skip
-    row = frames.one_row(x, X if frames.is_frame(X) else np.asarray(X))
+    row = frames.one_row(x, X)
     table = check(measure, X, sample_weight=sample_weight, baseline=baseline, points=row,
                   domain=box)  # fmt: skip
     needed = [table[name].holds for name in ("sensitivity", "completeness")]
@@ -126,6 +127,13 @@ def bound(
         lipschitz * curvature * radius**2 / 2, lipschitz * curvature * diagonal / 2, lipschitz,
         curvature, radius, start, applies, exact,
     )  # fmt: skip
+
+
+def _point(point: Any, name: str) -> np.ndarray:
+    try:
+        return np.asarray(point, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be an array (d,) of numbers, got {point!r}") from error
 
 
 def _curvature(hessian: float | Callable, box: np.ndarray) -> tuple[float, bool]:

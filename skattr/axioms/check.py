@@ -81,7 +81,7 @@ def check(
     >>> bool(table.holds["sensitivity"]), bool(table.holds["completeness"])
     (True, False)
     """
-    X = X if frames.is_frame(X) else np.asarray(X)
+    X = frames.as_table(X)
     names = frames.labels(X)
     written = Decomposition(as_measure(measure), X, sample_weight, read_domain(domain, names))
     looked_at = _points(written.background.X if points is None else points, points is None)
@@ -143,8 +143,7 @@ def _variation(case: single.Case) -> float:
 
 
 def _points(X: Any, choose: bool) -> Any:
-    X = X if frames.is_frame(X) else np.asarray(X)
     if not choose:
-        return X
+        return frames.as_table(X, "points")
     places = np.unique(np.linspace(0, len(X) - 1, min(POINTS, len(X))).astype(int))
     return frames.take_rows(X, places)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from skattr.engines.base import Engine, Jobs, Own
+from skattr.engines.exact_laws import why_inexact
 from skattr.measures.base import Measure
 from skattr.measures.laws import Total
 from skattr.pieces import Additive, Pieces
@@ -36,7 +37,7 @@ class AdditiveTerms(Engine):
     def refuses(self, pieces: Pieces, term: Measure) -> str | None:
         """Return the reason why this engine cannot serve, or None."""
         if isinstance(pieces, Additive) and "factors" in term.views:
-            return None
+            return why_inexact(term, lambda law, k: law.mean(pieces, k))
         return super().refuses(pieces, term)
 
     def cost(self, pieces: Additive, term: Measure) -> str:

@@ -15,9 +15,10 @@ import numpy as np
 
 from skattr.engines.base import Engine, Jobs, Own
 from skattr.engines.box_sums import BoxSums, add_trees
+from skattr.engines.exact_laws import why_inexact
 from skattr.kernels import box_products
 from skattr.measures.base import Measure
-from skattr.pieces import Boxes, Grid
+from skattr.pieces import Boxes, Grid, Pieces
 
 
 def sum_products(boxes: Boxes, own: Own, masses: list[np.ndarray], jobs: Jobs) -> BoxSums:
@@ -43,6 +44,14 @@ class BoxProducts(Engine):
 
     name = "box_products"
     needs = (Boxes, "factors")
+
+    def refuses(self, pieces: Pieces, term: Measure) -> str | None:
+        """Return the reason why this engine cannot serve, or None."""
+        reason = super().refuses(pieces, term)
+        if reason is not None or not isinstance(pieces, Boxes):
+            return reason
+        grid = pieces.grid
+        return why_inexact(term, lambda law, k: law.masses(term.background_.seen(grid)[0], k))
 
     def cost(self, pieces: Boxes, term: Measure) -> str:
         """Say what it costs."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from skattr.engines.base import Jobs, Own
 from skattr.kernels import bumps
+from skattr.measures.laws import Inexact
 from skattr.parallel import in_order
 from skattr.pieces import Products
 
@@ -48,10 +49,11 @@ def add_rows(
 
 def mean_factors(pieces: Products, laws: list) -> np.ndarray:
     """Return ∫ φ_mk dν_k of all columns, (d, M)."""
-    return np.array([_mean_factor(pieces, law, k) for k, law in enumerate(laws)])
+    return np.array([mean_factor(pieces, law, k) for k, law in enumerate(laws)])
 
 
-def _mean_factor(pieces: Products, law: Any, k: int) -> np.ndarray:
+def mean_factor(pieces: Products, law: Any, k: int) -> np.ndarray:
+    """Return ∫ φ_mk dν_k of one column, (M,)."""
     if not hasattr(law, "bump"):
         found = law.mean(pieces, k)
     elif pieces.is_affine(k):
@@ -65,7 +67,7 @@ def _mean_factor(pieces: Products, law: Any, k: int) -> np.ndarray:
 def _by_quadrature(pieces: Products, law: Any, k: int) -> np.ndarray:
     low, high = law.ends()
     if not pieces.sees_all(k, np.linspace(low, high, POINTS)):
-        raise ValueError(
+        raise Inexact(
             f"column {pieces.names[k]!r}: the kernel is so narrow on the range {low} to {high}, "
             "behind steps that are not affine, that its mean is not known exactly; "
             "PartialDependence() and ProductMarginal() need no such mean"

@@ -17,7 +17,15 @@ from typing import Any
 import numpy as np
 
 from skattr.engines.base import Engine, Jobs, Own
-from skattr.engines.product_sums import add_rows, at_rows, mean_factors, multiply, value
+from skattr.engines.exact_laws import why_inexact
+from skattr.engines.product_sums import (
+    add_rows,
+    at_rows,
+    mean_factor,
+    mean_factors,
+    multiply,
+    value,
+)
 from skattr.measures.base import Measure
 from skattr.pieces import Pieces, Products
 
@@ -42,7 +50,7 @@ class ProductTerms(Engine):
     def refuses(self, pieces: Pieces, term: Measure) -> str | None:
         """Return the reason why this engine cannot serve, or None."""
         if isinstance(pieces, Products) and "factors" in term.views:
-            return None
+            return why_inexact(term, lambda law, k: mean_factor(pieces, law, k))
         return super().refuses(pieces, term)
 
     def cost(self, pieces: Products, term: Measure) -> str:

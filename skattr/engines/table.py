@@ -129,8 +129,10 @@ def _no_engine(engine: Any, pieces: Pieces, term: Measure) -> str:
     assert __doc__ is not None
     table = __doc__[__doc__.index("|") :]
     what = "exact engine" if engine == "exact" else "engine"
+    near = [e for e in ENGINES if e.needs[0] is not Pieces and isinstance(pieces, e.needs[0])]
+    reasons = "".join(f"{e.name}: {e.refuses(pieces, term)}\n" for e in near)
     return (
-        f"there is no {what} for {term!r} on {pieces.describe()}. There are:\n{table}"
+        f"there is no {what} for {term!r} on {pieces.describe()}. There are:\n{table}{reasons}"
         f"{term!r} has the view {', '.join(term.views)}; take a measure with another view "
         "(PartialDependence has rows) or a model that is read as boxes, as an additive model or "
         "as a sum of products."

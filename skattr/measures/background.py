@@ -92,9 +92,7 @@ def as_background(X: Any, sample_weight: Any = None) -> Background:
     """Return X as a Background; the explainer's own is passed on as it is."""
     if isinstance(X, Background):
         return X
-    X = X if frames.is_frame(X) else np.asarray(X)
-    if X.ndim != 2 or len(X) == 0:
-        raise ValueError(f"a background is two-dimensional and has rows, not of shape {X.shape}")
+    X = frames.as_table(X, "the background")
     weights = np.ones(len(X)) if sample_weight is None else np.asarray(sample_weight, float)
     return Background(X, check_weights(weights, len(X)))
 

@@ -26,6 +26,10 @@ from skattr.measures.quadrature import mean_on, rule_on
 from skattr.storage import Kept
 
 
+class Inexact(ValueError):
+    """Raised when a law cannot be integrated exactly behind the fitted steps of a model."""
+
+
 @dataclass(eq=False)
 class Empirical:
     """P_k: the background's own values, missing ones too."""
@@ -154,10 +158,11 @@ class Interval:
             return pieces.at_values(k, np.array([self.low]))[0]
         try:
             if not pieces.is_known(k):
-                raise ValueError("nothing is known of the function in front of it")
+                raise ArithmeticError("nothing is known of the function in front of it")
             return mean_on(partial(pieces.at_values, k), self.low, self.high, pieces.cuts(k))
         except (ArithmeticError, AttributeError, TypeError, ValueError) as error:
-            raise ValueError(
+            kind = Inexact if isinstance(error, ArithmeticError) else ValueError
+            raise kind(
                 f"column {self.name!r}: the mean over the range {self.low} to {self.high} of what "
                 f"the model makes of it is not known exactly ({error})"
             ) from error
@@ -298,8 +303,8 @@ class Levels:
         return Levels(list(dict.fromkeys([*self.levels, *other.levels])), self.name)
 
 
-def _not_ranges(name: Any, law: str) -> ValueError:
-    return ValueError(
+def _not_ranges(name: Any, law: str) -> Inexact:
+    return Inexact(
         f"column {name!r}: the fitted steps in front of the model do not turn ranges of it into "
         f"ranges, so that the {law} law on it is not known exactly"
     )

@@ -45,7 +45,7 @@ def center_of_mass(
     moments, mass = first_moments(measure, X, x, sample_weight=sample_weight, domain=domain)
     without = np.flatnonzero(mass == 0)
     if len(without):
-        names = [frames.labels(_table(X))[j] for j in without.tolist()]
+        names = [frames.labels(frames.as_table(X))[j] for j in without.tolist()]
         raise ValueError(
             f"the measures of {names} have mass 0, so that they have no centre of mass; "
             "first_moments has what linear models see of them"
@@ -65,7 +65,7 @@ def first_moments(
     measure, X, x, sample_weight, domain
         As in `center_of_mass`.
     """
-    X = _table(X)
+    X = frames.as_table(X)
     names = frames.labels(X)
     fitted = Decomposition(as_measure(measure), X, sample_weight, read_domain(domain, names))
     row = frames.take_rows(X, slice(0, 1)) if x is None else frames.one_row(x, X)
@@ -79,7 +79,3 @@ def first_moments(
             "infinite values, or a law that is not written out"
         )
     return moments, np.array([mu.mass for mu in found])
-
-
-def _table(X: Any) -> Any:
-    return X if frames.is_frame(X) else np.asarray(X)

@@ -147,6 +147,7 @@ def faithfulness(
             "changes themselves as truth"
         )
     else:
+        X_background = frames.as_table(X_background, "X_background")
         law = Conditional() if measure is None else as_measure(measure)
         settings = explainer.get_params(deep=False) | {
             "estimator": explainer.estimator_, "measure": law, "engine": "auto",

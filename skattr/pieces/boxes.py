@@ -12,13 +12,15 @@ from skattr import frames
 from skattr.kernels.boxes import COLUMN, LEFT, MISSING, RIGHT, SPLIT, Table
 from skattr.kernels.group_values import add_group
 from skattr.pieces.base import Pieces
-from skattr.pieces.cells import Cells
+from skattr.pieces.cells import Nameless
 from skattr.pieces.enumeration import build
 from skattr.pieces.grid import Grid
 from skattr.pieces.outputs import Output
 from skattr.pieces.pipeline import Preprocessing
 from skattr.pieces.routes import Front, Input, Route
 from skattr.pieces.steps import LEVELS, RAW
+
+SINGLE, DOUBLE = 2.0**-24, 2.0**-53  # the relative error of one addition in float32, in float64
 
 
 @dataclass(eq=False)
@@ -46,6 +48,7 @@ class Trees:
     known: dict = field(default_factory=dict)  # input of levels -> which of them the model knows
     levels: dict = field(default_factory=dict)  # input of levels -> their values
     steps: tuple = ()  # fitted steps in front of the front, the outermost first
+    rounding: float = DOUBLE  # relative error of one addition in the model's own arithmetic
 
     def nodes_of_inputs(self) -> dict[int, np.ndarray]:
         """Return for each input that is asked for the nodes that ask."""
@@ -131,10 +134,14 @@ class Boxes(Pieces):
 
     def evaluate(self, codes: np.ndarray) -> np.ndarray:
         """Return f at the cells of codes (d, n), (n, k)."""
+        return self._add_up(self.table, self.constant, codes)
+
+    def _add_up(self, table: Table, constant: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """Return constant + Σ of a table's values at the cells of codes (d, n), (n, k)."""
         everywhere = np.ones(len(self.grid.cells), np.bool_)
-        result = np.tile(self.constant, (codes.shape[1], 1))
+        result = np.tile(constant, (codes.shape[1], 1))
         once, nothing = np.ones(self.n_boxes), np.zeros(self.n_boxes)
-        add_group(self.table, everywhere, once, nothing, codes, result)
+        add_group(table, everywhere, once, nothing, codes, result)
         return result
 
     def name_levels(self, X: Any) -> None:
@@ -151,11 +158,37 @@ class Boxes(Pieces):
         return self.grid.without_table()
 
     def reading(self, rows: Any) -> tuple[Any, Any]:
-        """Return the sum of the boxes that rows are in; some libraries add up in float32."""
+        """Return the sum of the boxes that rows are in, and how far the model's sum may be off.
+
+        In arithmetic with a relative error u of one addition, a sum of m numbers is off by at most
+        m u / (1 - m u) times the sum of their sizes, in any order of addition (Higham, Accuracy and
+        Stability of Numerical Algorithms, section 4.2). For each row these are the constant and the
+        leaves that it falls into. To this comes what the reader's own float64 rounds.
+        """
         grid, codes = self.grid.meet(rows)
-        found = self.on(grid).evaluate(codes)
+        boxes = self.on(grid)
+        u = max(part.rounding for part in self.parts)
+        m = u * self._n_addends()
+        bound = m / (1 - m) * self._sizes(boxes.table, codes)
         rounding = 1e-8 + 1e-12 * np.abs(self.table.values).max(initial=0.0)
-        return found, rounding + 1e-5 * np.abs(found)
+        return boxes.evaluate(codes), rounding + bound
+
+    def _n_addends(self) -> np.ndarray:
+        """Return how many numbers the model adds for each output, (k,), weights of parts included.
+
+        A weight (of a member of an ensemble, of a tree in dart) rounds once more.
+        """
+        counts = np.full(self.n_outputs, 2 * len(self.parts) + 1)
+        for part in self.parts:
+            reach = part.outputs + np.arange(part.values.shape[1])[:, None]
+            np.add.at(counts, reach.ravel(), 1)
+        return counts
+
+    def _sizes(self, table: Table, codes: np.ndarray) -> np.ndarray:
+        """Return |constant| + Σ |leaf| over the leaves at the cells of codes (d, n), (n, k)."""
+        sizes = np.abs(np.concatenate([part.values for part in self.parts]))
+        constant = np.sum([np.abs(part.constant) for part in self.parts], axis=0)
+        return self._add_up(table._replace(values=sizes), constant, codes)
 
     def preprocessings(self) -> list:
         """Return the steps of all routes."""
@@ -211,7 +244,9 @@ def _grid(parts: list[Trees], asked: list[dict], row: Any) -> tuple[Grid, list[d
             track = routes[i].track(c)
             is_levels = c in part.levels
             if is_levels:
-                track = track.told_apart(LEVELS, part.levels[c]) if part.steps else track
+                # what only the model can name is met as a level that no step knows
+                named = [v for v in part.levels[c] if type(v) is not Nameless] or part.levels[c]
+                track = track.told_apart(LEVELS, named) if part.steps else track
             # inputs that are one number but for a cast are one input
             same = ("raw",) if track.kind == RAW else (chain, int(part.front.columns[c]))
             name: tuple = (i, c) if is_levels else same
@@ -246,11 +281,16 @@ def _table(
         nodes[:, RIGHT] = part.right + n_nodes
         nodes[:, SPLIT] = 0
         nodes[:, MISSING] = part.missing_left
+        asking: dict[int, list] = {}
         for c, at in nodes_of.items():
-            k = inputs[c].track.column
-            nodes[at, COLUMN] = k
-            split = _split_sets if inputs[c].n_levels else _split_edges
-            nodes[at, SPLIT], nodes[at, MISSING] = split(part, at, inputs[c], grid.cells[k], sets)
+            asking.setdefault(id(inputs[c]), []).append(at)
+        for k, cells in enumerate(grid.cells):
+            for source, ranks in zip(cells.inputs, cells.ranks_by_input(), strict=True):
+                for at in asking.get(id(source), []):
+                    nodes[at, COLUMN] = k
+                    split = _split_sets if source.n_levels else _split_edges
+                    found = split(part, at, source, ranks, cells.ordered, sets)
+                    nodes[at, SPLIT], nodes[at, MISSING] = found
         tables.append(nodes)
         roots.append(np.stack([part.roots + n_nodes, part.outputs], axis=1))
         values.append(_centred(part, constant))
@@ -268,15 +308,14 @@ def _table(
 
 
 def _split_edges(
-    part: Trees, at: np.ndarray, source: Input, cells: Cells, sets: dict
+    part: Trees, at: np.ndarray, source: Input, ranks: np.ndarray, ordered: bool, sets: dict
 ) -> tuple[Any, Any]:
-    """Return the splits at edges of an input, and where code 0 goes."""
+    """Return the splits at edges of an input of some ranks by code, and where code 0 goes."""
     last = np.searchsorted(source.edges, part.edge[at]) + 1  # the last rank that goes left
     last[part.edge[at] == np.inf] = len(source.edges) + 1
-    ranks = cells.signatures[:, cells.inputs.index(source)]
     missing = part.missing_left[at].astype(bool)
     code_0 = np.where(ranks[0] == 0, missing, ranks[0] <= last)
-    if cells.ordered:
+    if ordered:
         return np.searchsorted(ranks[1:], last, side="right"), code_0
     kinds, which = np.unique(2 * last + missing, return_inverse=True)
     members = [np.where(ranks == 0, kind % 2, ranks <= kind // 2) for kind in kinds]
@@ -284,13 +323,12 @@ def _split_edges(
 
 
 def _split_sets(
-    part: Trees, at: np.ndarray, source: Input, cells: Cells, sets: dict
+    part: Trees, at: np.ndarray, source: Input, ranks: np.ndarray, ordered: bool, sets: dict
 ) -> tuple[Any, Any]:
     """Return the splits at sets of levels of an input, and where code 0 goes."""
     assert part.members is not None and part.sets is not None
     c = part.column[at[0]]
     known = np.append(False, part.known[c])
-    ranks = cells.signatures[:, cells.inputs.index(source)]
     places, code_0 = [], []
     for node in at:
         left = np.append(0, part.sets[part.members[node], : len(part.levels[c])])

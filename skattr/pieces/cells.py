@@ -11,7 +11,9 @@ impossible is open: its cells are those met (`Grid.meet`).
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -33,6 +35,69 @@ class Nameless:
 
 
 @dataclass(eq=False)
+class Ranks:
+    """Rows of ranks, (n, m), kept as what differs from a base row.
+
+    Behind L one-hot columns each of L levels differs from another one in two places, so that all
+    their signatures take O(L) numbers.
+    """
+
+    base: np.ndarray  # (m,)
+    start: np.ndarray  # (n + 1,) where the entries of each row start
+    entries: np.ndarray  # (entries, 2) input and rank, row by row
+
+    @classmethod
+    def of(cls, columns: Iterable[np.ndarray], base: np.ndarray, n: int) -> Ranks:
+        """Return n rows of ranks, given input by input."""
+        rows, entries = [np.empty(0, np.intp)], [np.empty((0, 2), np.int32)]
+        for s, ranks in enumerate(columns):
+            row = np.flatnonzero(ranks != base[s])
+            rows.append(row)
+            entries.append(np.stack([np.full(len(row), s), ranks[row]], axis=1).astype(np.int32))
+        row = np.concatenate(rows)
+        order = np.argsort(row, kind="stable")
+        start = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=n))])
+        return cls(base, start, np.concatenate(entries)[order])
+
+    @classmethod
+    def joined(cls, parts: list[Ranks]) -> Ranks:
+        """Put the rows of parts with one base one behind the other."""
+        sizes = np.concatenate([np.diff(part.start) for part in parts])
+        entries = np.concatenate([part.entries for part in parts])
+        return cls(parts[0].base, np.concatenate([[0], np.cumsum(sizes)]), entries)
+
+    def __len__(self) -> int:
+        return len(self.start) - 1
+
+    def take(self, rows: Any) -> Ranks:
+        """Return some rows, by number."""
+        parts = [self.entries[self.start[i] : self.start[i + 1]] for i in rows]
+        start = np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
+        return Ranks(self.base, start, np.concatenate([self.entries[:0], *parts]))
+
+    def keys(self) -> list[bytes]:
+        """Return for each row a name that equal rows share, and only they."""
+        return [self.entries[a:b].tobytes() for a, b in pairwise(self.start.tolist())]
+
+    def columns(self) -> Iterator[np.ndarray]:
+        """Yield the ranks of each input in turn, (n,)."""
+        row = np.repeat(np.arange(len(self)), np.diff(self.start))
+        order = np.argsort(self.entries[:, 0], kind="stable")
+        ends = np.searchsorted(self.entries[order, 0], np.arange(len(self.base) + 1))
+        for rank, (a, b) in zip(self.base, pairwise(ends.tolist()), strict=True):
+            column = np.full(len(self), rank, np.int32)
+            column[row[order[a:b]]] = self.entries[order[a:b], 1]
+            yield column
+
+    def dense(self) -> np.ndarray:
+        """Return all ranks, (n, m)."""
+        result = np.tile(self.base, (len(self), 1)).astype(np.int32)
+        row = np.repeat(np.arange(len(self)), np.diff(self.start))
+        result[row, self.entries[:, 0]] = self.entries[:, 1]
+        return result
+
+
+@dataclass(eq=False)
 class Cells:
     """The cells of one raw column.
 
@@ -42,7 +107,7 @@ class Cells:
     """
 
     inputs: list[Input]
-    signatures: np.ndarray  # (n_codes, n_inputs) ranks
+    signatures: np.ndarray | Ranks  # (n_codes, n_inputs) ranks
     edges: np.ndarray | None = None
     labels: list | None = None
     open: bool = False
@@ -53,6 +118,9 @@ class Cells:
     partition: tuple | None = None  # ends of intervals on the raw scale, and their codes
 
     def __post_init__(self) -> None:
+        if isinstance(self.signatures, Ranks):  # of levels behind one-hot columns
+            self.ordered = False
+            return
         rows = self.signatures[1:]
         sets = any(source.n_levels for source in self.inputs)
         rises = bool((rows > 0).all() and (np.diff(rows, axis=0) >= 0).all())
@@ -70,20 +138,32 @@ class Cells:
             len(self.inputs) == 1
             and self.ordered
             and self.n_codes == len(self.inputs[0].edges) + 2
+            and isinstance(self.signatures, np.ndarray)
             and self.signatures[0, 0] <= 0
         )
 
-    def codes_of(self, ranks: np.ndarray, new: dict | None, name: Any) -> np.ndarray:
+    def ranks_by_input(self) -> Iterator[np.ndarray]:
+        """Yield the ranks of each input by code, (n_codes,)."""
+        if isinstance(self.signatures, Ranks):
+            return self.signatures.columns()
+        return iter(self.signatures.T)
+
+    def codes_of(self, ranks: np.ndarray | Ranks, new: dict | None, name: Any) -> np.ndarray:
         """Return the codes of signatures (m, n_inputs); those that are new get the next numbers."""
-        if not self.inputs:
-            return np.ones(len(ranks), np.int32)
-        known = {row.tobytes(): code for code, row in reversed(list(enumerate(self.signatures)))}
-        rows, which = np.unique(ranks, axis=0, return_inverse=True)
+        if isinstance(self.signatures, Ranks):
+            assert isinstance(ranks, Ranks)
+            names, keys = self.signatures.keys(), np.array(ranks.keys(), object)
+            rows, which = np.unique(keys, return_inverse=True)
+        else:
+            names = [row.tobytes() for row in self.signatures]
+            distinct, which = np.unique(ranks, axis=0, return_inverse=True)
+            rows = np.array([row.tobytes() for row in distinct], object)
+        known = dict(zip(reversed(names), reversed(range(len(names))), strict=True))
         codes = np.empty(len(rows), np.int32)
         for i, row in enumerate(rows):
-            code = known.get(row.tobytes())
+            code = known.get(row)
             if code is None and new is not None:
-                code = new.setdefault(row.tobytes(), self.n_codes + len(new))
+                code = new.setdefault(row, self.n_codes + len(new))
             if code is None:
                 raise ValueError(
                     f"column {name!r}: a value lies in a cell that the fitted steps did not "

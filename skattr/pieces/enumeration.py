@@ -14,6 +14,7 @@ Cells are enumerated from the model's edges and from the fitted steps, never fro
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,11 +22,13 @@ import pandas as pd
 
 from skattr import frames
 from skattr.pieces.bisection import between, jumps, reach
-from skattr.pieces.cells import Cells, Nameless, unknown_level
+from skattr.pieces.cells import Cells, Nameless, Ranks, unknown_level
 from skattr.pieces.grid import NEAR, Grid, halves
 from skattr.pieces.routes import Input, Route
-from skattr.pieces.steps import CUTS, LEVELS, MISSING, MONOTONE, NUMBER, RAW, Track
+from skattr.pieces.steps import CUTS, LEVELS, MISSING, MONOTONE, NUMBER, RAW
 from skattr.storage import Kept
+
+NARROW = 64  # inputs of a column up to which all their ranks are kept, else what differs
 
 
 def build(routes: list[Route], asked: list[list[Input]], levels: dict, row: Any) -> Grid:
@@ -46,11 +49,12 @@ def build(routes: list[Route], asked: list[list[Input]], levels: dict, row: Any)
         elif len(model_levels) == len(inputs) and all(kind == RAW for kind in kinds):
             cells[k] = _model_levels(inputs, levels)
         elif kinds == [RAW]:
-            cells[k] = _numbers(routes, inputs[0])
+            cells[k] = _numbers(grid, k)
         elif not numbers:
             cells[k] = _there_or_not(grid, k)
         elif all(kind in (LEVELS, MISSING) for kind in kinds):
-            known = [v for source in inputs for v in (*source.track.known, *source.track.replaced)]
+            tracks = {id(source.track): source.track for source in inputs}.values()
+            known = [v for track in tracks for v in (*track.known, *track.replaced)]
             todo[k] = list(dict.fromkeys(v for v in known if not frames.is_missing(v)))
         elif len(inputs) == 1 and not model_levels:
             ranks = np.arange(len(inputs[0].edges) + 2, dtype=np.int32)[:, None]
@@ -66,7 +70,7 @@ def build(routes: list[Route], asked: list[list[Input]], levels: dict, row: Any)
 def _ignored(grid: Grid, k: int) -> Cells:
     """Return the one cell of a column that the model never asks for; it may still refuse values."""
     fronts = [route.front for route in grid.routes if route.steps is None]
-    tracks = [t for r in grid.routes if r.steps for t in r.steps.tracks if t.column == k]
+    tracks = grid.tracks[k]
     levels = list(dict.fromkeys(v for t in tracks if t.kind == LEVELS for v in t.known))
     number = frames.is_number(grid.row.X, k)
     return Cells(
@@ -80,10 +84,10 @@ def _ignored(grid: Grid, k: int) -> Cells:
     )
 
 
-def _numbers(routes: list[Route], source: Input) -> Cells:
+def _numbers(grid: Grid, k: int) -> Cells:
     """Return the cells of a number that reaches the model as it is."""
-    own = Track(source.track.column)
-    fronts = [r.front for r in routes if r.steps is None or own in r.steps.tracks]
+    routes, (source,) = grid.routes, grid.cells[k].inputs
+    fronts = [r.front for r in routes if r.steps is None or k in r.steps.untouched]
     edges = source.edges
     return Cells(
         [source],
@@ -117,55 +121,74 @@ def _enumerate_levels(grid: Grid, todo: dict[int, list]) -> None:
 
     So do one level that no step knows, and missing, where the steps take them.
     """
-    levels = _probe_if_taken(grid, {k: v for k, v in todo.items() if v})
-    taken = {k: v if k in levels else _taken(grid, k, v) for k, v in todo.items()}
-    levels |= _probe(grid, {k: v for k, v in taken.items() if v and k not in levels})
-    none = _probe_if_taken(grid, {k: [None] for k in todo})
+    base = grid.row_ranks(todo)
+    probe = partial(_probe_if_taken, grid, base=base)
+    levels = probe({k: v for k, v in todo.items() if v})
+    refused = [k for k, v in todo.items() if v and k not in levels]
+    taken = todo | {k: [v for v in todo[k] if probe({k: [v]})] for k in refused}
+    levels |= _probe(grid, {k: taken[k] for k in refused if taken[k]}, base)
+    none = probe({k: [None] for k in todo})
     objects = [k for k in todo if frames.holds_objects(grid.row.X, k)]  # where None is not NaN
-    nan = _probe_if_taken(grid, {k: [np.nan] for k in objects})
+    nan = probe({k: [np.nan] for k in objects})
     unknown = {k: u for k, v in todo.items() if (u := unknown_level(v)) is not None}
-    other = _probe_if_taken(grid, {k: [u] for k, u in unknown.items()})
+    other = probe({k: [u] for k, u in unknown.items()})
     for k, known in taken.items():
         inputs = grid.cells[k].inputs
-        nobody = np.full((1, len(inputs)), -1, np.int32)  # what no value has
-        missing = none.get(k, nan.get(k, nobody))
-        rows = np.concatenate([found.get(k, nobody[:0]) for found in (levels, nan, other)])
-        rows = np.unique(rows[(rows != missing).any(axis=1)], axis=0)
-        signatures = np.concatenate([missing, rows]).astype(np.int32)
-        code_of = {row.tobytes(): code for code, row in enumerate(signatures)}
+        parts = [ranks[k] for ranks in (levels, nan, other) if k in ranks]
+        missing = none.get(k, nan.get(k))
+        if missing is None:  # no value has this signature
+            missing = Ranks.of(np.full((len(inputs), 1), -1), base[k], 1)
+        signatures = _distinct(Ranks.joined([missing, *parts]))
+        code_of = {key: code for code, key in enumerate(signatures.keys())}
         labels = [
-            (v, code_of[row.tobytes()]) for v, row in zip(known, levels.get(k, []), strict=True)
+            (v, code_of[key])
+            for v, key in zip(known, levels[k].keys() if known else [], strict=True)
         ]
-        grid.cells[k] = Cells(inputs, signatures, labels=labels)
+        narrow = len(inputs) <= NARROW
+        grid.cells[k] = Cells(inputs, signatures.dense() if narrow else signatures, labels=labels)
 
 
-def _taken(grid: Grid, k: int, levels: list) -> list:
-    """Leave out levels that one step knows and another refuses: no row can have them."""
-    return [level for level in levels if _probe_if_taken(grid, {k: [level]})]
+def _distinct(ranks: Ranks) -> Ranks:
+    """Return the distinct rows: the first, then the others, in order of ranks if they are few."""
+    keys = ranks.keys()
+    first = dict(zip(reversed(keys), reversed(range(len(keys))), strict=True))
+    ranks = ranks.take(sorted(first.values()))
+    if len(ranks.base) > NARROW:
+        return ranks
+    return ranks.take([0, *(1 + np.lexsort(ranks.dense()[1:, ::-1].T)).tolist()])
 
 
-def _probe(grid: Grid, values: dict[int, list]) -> dict[int, np.ndarray]:
+def _probe(
+    grid: Grid, values: dict[int, list], base: dict[int, np.ndarray] | None = None
+) -> dict[int, Ranks]:
     """Send values of several columns through the steps at once; return their signatures."""
     if not values:
         return {}
+    base = grid.row_ranks(values) if base is None else base
     n = max(map(len, values.values()))
     columns = {k: _repeated(v, n) for k, v in values.items()}
+    parts: dict[int, list] = {k: [] for k in values}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of unknown categories, which are what is asked for
         rows = frames.with_columns(grid.row.X, columns)
-        inputs = [route.inputs(rows) for route in grid.routes]
-    return {k: grid.ranks(k, inputs)[: len(v)] for k, v in values.items()}
+        for block in grid.blocks(n):
+            inputs = [route.inputs(frames.take_rows(rows, block)) for route in grid.routes]
+            for k, found in parts.items():
+                found.append(grid.ranks(k, inputs, base[k]))
+    return {k: Ranks.joined(found).take(range(len(values[k]))) for k, found in parts.items()}
 
 
-def _probe_if_taken(grid: Grid, values: dict[int, list]) -> dict[int, np.ndarray]:
+def _probe_if_taken(
+    grid: Grid, values: dict[int, list], base: dict[int, np.ndarray] | None = None
+) -> dict[int, Ranks]:
     """Do the same with values that the steps may refuse; if they do, by halves."""
     values = {k: v for k, v in values.items() if not any(grid.refuses(k, one) for one in v)}
     try:
-        return _probe(grid, values)
+        return _probe(grid, values, base)
     except (TypeError, ValueError):
         if len(values) == 1:
             return {}
-    return {k: r for half in halves(values) for k, r in _probe_if_taken(grid, half).items()}
+    return {k: r for half in halves(values) for k, r in _probe_if_taken(grid, half, base).items()}
 
 
 def _repeated(values: list, n: int) -> pd.Series:
@@ -175,11 +198,17 @@ def _repeated(values: list, n: int) -> pd.Series:
 # -- numbers, ranked behind the fitted steps -----------------------------------------------------
 
 
+def _missing(grid: Grid, k: int) -> np.ndarray:
+    """Return the signature of missing in column k, (1, n_inputs), or -1 where it is refused."""
+    found = _probe_if_taken(grid, {k: [None]})
+    return found[k].dense() if found else np.full((1, len(grid.cells[k].inputs)), -1, np.int32)
+
+
 def _there_or_not(grid: Grid, k: int) -> Cells:
     """Return the cells of a column of which the model is told only whether it is missing."""
     inputs = grid.cells[k].inputs
-    present = _probe(grid, {k: [grid.present(k)]})[k]
-    missing = _probe_if_taken(grid, {k: [None]}).get(k, np.full_like(present, -1))
+    present = _probe(grid, {k: [grid.present(k)]})[k].dense()
+    missing = _missing(grid, k)
     whole = (np.array([-np.inf, np.inf]), np.ones(1, np.int64))
     return Cells(inputs, np.concatenate([missing, present]), partition=whole)
 
@@ -188,11 +217,10 @@ def _with_indicators(grid: Grid, k: int) -> Cells:
     """Return the cells of one number and of indicators that tell only whether it is missing."""
     inputs = grid.cells[k].inputs
     main = next(s for s, source in enumerate(inputs) if source.track.kind != MISSING)
-    present = _probe(grid, {k: [grid.present(k)]})[k][0]
+    present = _probe(grid, {k: [grid.present(k)]})[k].dense()[0]
     signatures = np.tile(present, (len(inputs[main].edges) + 2, 1))
     signatures[:, main] = np.arange(len(signatures))
-    missing = _probe_if_taken(grid, {k: [None]})
-    signatures[0] = missing[k][0] if missing else -1
+    signatures[0] = _missing(grid, k)[0]
     return Cells(inputs, signatures)
 
 
@@ -210,9 +238,8 @@ def _between_cuts(grid: Grid, k: int) -> Cells:
             found.append(jumps(rank, *reach(rank, float(grid.present(k)))))
     cuts = np.unique(np.concatenate(found))
     ends = np.r_[-np.inf, cuts[np.isfinite(cuts)], np.inf]
-    signatures = _probe(grid, {k: between(ends).tolist()})[k]
-    missing = _probe_if_taken(grid, {k: [None]})
-    first = missing[k] if missing else np.full((1, len(inputs)), -1)
+    signatures = _probe(grid, {k: between(ends).tolist()})[k].dense()
+    first = _missing(grid, k)
     rows, codes = [first[0]], []
     place = {first[0].tobytes(): 0}
     for row in signatures:

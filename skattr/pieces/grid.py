@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -18,7 +18,7 @@ from scipy import sparse
 from skattr import frames
 from skattr.parallel import in_order
 from skattr.pieces.bisection import between, monotone_ends
-from skattr.pieces.cells import OTHER, Cells, unknown_level
+from skattr.pieces.cells import OTHER, Cells, Ranks, unknown_level
 from skattr.pieces.routes import Route, dense, few_levels, refusals
 from skattr.pieces.steps import CUTS, MISSING, MONOTONE, NUMBER, PARTIAL, RAW, SAME, Track
 from skattr.storage import Kept
@@ -45,10 +45,10 @@ class Grid:
     def __post_init__(self) -> None:
         sizes = [c.n_codes for c in self.cells]
         self.offset = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        every = [t for r in self.routes if r.steps is not None for t in r.steps.tracks]
         self.tracks = [[] for _ in self.cells]
-        for route in self.routes:
-            for track in route.steps.tracks if route.steps is not None else ():
-                self.tracks[track.column].append(track)
+        for track in {id(t): t for t in every}.values():  # the outputs of one encoder share theirs
+            self.tracks[track.column].append(track)
 
     @property
     def names(self) -> list:
@@ -85,7 +85,8 @@ class Grid:
         for k, found in enumerate(new):
             if found:
                 rows = np.frombuffer(b"".join(found), np.int32).reshape(len(found), -1)
-                cells[k] = replace(cells[k], signatures=np.concatenate([cells[k].signatures, rows]))
+                before: Any = cells[k].signatures  # of open columns, an array
+                cells[k] = replace(cells[k], signatures=np.concatenate([before, rows]))
         return Grid(self.routes, cells, self.row), codes
 
     def _encode(
@@ -97,12 +98,10 @@ class Grid:
         columns = range(len(self.cells)) if columns is None else columns
         by_level = self._by_level(X, columns)
         by_row = [k for k in columns if k not in by_level]
-        size = min([r.steps.rows_at_once() for r in self.routes if r.steps is not None], default=n)
         behind = any(route.steps is not None for route in self.routes)
         with refusals(X, self.row.X, self._inputs, behind):
-            for start in range(0, n, max(size, 1)):
-                block = slice(start, min(start + size, n))
-                rows = X if size >= n else frames.take_rows(X, block)
+            for block in self.blocks(n):
+                rows = X if block == slice(0, n) else frames.take_rows(X, block)
                 inputs = self._inputs(rows, set(by_row))
 
                 def fill(k: int, inputs: list = inputs, block: slice = block) -> None:
@@ -111,13 +110,20 @@ class Grid:
                 deque(in_order(fill, by_row, n_jobs), maxlen=0)
             if by_level:
                 firsts = np.unique(np.concatenate([first for first, _ in by_level.values()]))
-                some = frames.take_rows(X, firsts)
-                inputs = self._inputs(some, set(by_level))
-                found = np.empty(len(firsts), np.int32)
-                for k, (first, kind) in by_level.items():
-                    self._fill(k, inputs, found, new[k])
-                    codes[k] = found[np.searchsorted(firsts, first)][kind]
+                found = np.empty((len(by_level), len(firsts)), np.int32)
+                for block in self.blocks(len(firsts)):
+                    inputs = self._inputs(frames.take_rows(X, firsts[block]), set(by_level))
+                    for k, level_codes in zip(by_level, found, strict=True):
+                        self._fill(k, inputs, level_codes[block], new[k])
+                for (k, (first, kind)), level_codes in zip(by_level.items(), found, strict=True):
+                    codes[k] = level_codes[np.searchsorted(firsts, first)][kind]
         return codes
+
+    def blocks(self, n: int) -> list[slice]:
+        """Return n rows in blocks that bound the tables which the steps make of them."""
+        steps = [route.steps for route in self.routes if route.steps is not None]
+        size = max(1, min([own.rows_at_once() for own in steps], default=n))
+        return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
     def _by_level(self, X: Any, columns: Sequence[int]) -> dict[int, tuple]:
         """Return the columns behind steps whose distinct values are few enough to look up."""
@@ -133,16 +139,31 @@ class Grid:
         if cells.plain:
             source = cells.inputs[0]
             source.rank(inputs[source.route][:, source.place], codes)
+        elif not cells.inputs:
+            codes[:] = 1
         else:
-            codes[:] = cells.codes_of(self.ranks(k, inputs), new, self.names[k])
+            if isinstance(cells.signatures, Ranks):
+                ranks: Any = self.ranks(k, inputs, cells.signatures.base)
+            else:
+                ranks = np.ascontiguousarray(np.array([*self._ranks(k, inputs)]).T)
+            codes[:] = cells.codes_of(ranks, new, self.names[k])
 
-    def ranks(self, k: int, inputs: list) -> np.ndarray:
-        """Return the signatures of column k, (n, n_inputs), from the inputs of all routes."""
-        sources = self.cells[k].inputs
-        result = np.empty((len(sources), len(inputs[0])), np.int32)
-        for source, out in zip(sources, result, strict=True):
-            source.rank(inputs[source.route][:, source.place], out)
-        return np.ascontiguousarray(result.T)
+    def _ranks(self, k: int, inputs: list) -> Iterator[np.ndarray]:
+        """Yield the ranks of each input of column k, (n,), from the inputs of all routes."""
+        for source in self.cells[k].inputs:
+            ranks = np.empty(len(inputs[0]), np.int32)
+            source.rank(inputs[source.route][:, source.place], ranks)
+            yield ranks
+
+    def ranks(self, k: int, inputs: list, base: np.ndarray) -> Ranks:
+        """Return the signatures of column k, from the inputs of all routes."""
+        return Ranks.of(self._ranks(k, inputs), base, len(inputs[0]))
+
+    def row_ranks(self, columns: Iterable[int]) -> dict[int, np.ndarray]:
+        """Return the signatures of the one row that is known, (n_inputs,), in some columns."""
+        columns = list(columns)
+        inputs = self._inputs(self.row.X) if columns else []
+        return {k: np.array([ranks[0] for ranks in self._ranks(k, inputs)]) for k in columns}
 
     def encode_values(self, k: int, values: Any) -> np.ndarray:
         """Return the codes of raw values of column k."""

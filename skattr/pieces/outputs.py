@@ -89,6 +89,11 @@ def _call(estimator: Any, method: str, X: Any) -> np.ndarray:
         result = (getattr(estimator, method) if method else estimator)(X)
     if isinstance(result, list) and all(np.ndim(part) == 2 for part in result):
         result = np.concatenate(result, axis=1)  # a classifier with several targets
+    if np.iscomplexobj(result):
+        raise ValueError(
+            f"{_name(estimator)} returned complex numbers; explain its real part or its modulus, "
+            "by a function that returns it"
+        )
     try:
         values = np.asarray(result, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -97,6 +102,11 @@ def _call(estimator: Any, method: str, X: Any) -> np.ndarray:
         raise ValueError(
             f"{_name(estimator)} returned an array of shape {values.shape} for {len(X)} rows; "
             "it must be (n,) or (n, k)"
+        )
+    if values.ndim == 2 and values.shape[1] == 0:
+        raise ValueError(
+            f"{_name(estimator)} returned no column (an array of shape {values.shape}); there must "
+            "be a number a row to explain, (n,) or (n, k) with k of at least 1"
         )
     if np.isnan(values).any():
         row = int(np.flatnonzero(np.isnan(values.reshape(len(values), -1)).any(axis=1))[0])
@@ -169,10 +179,10 @@ def _width(estimator: Any, method: str, X: Any, readable: tuple[str, ...]) -> in
 
 
 def _raw_method(estimator: Any, has_margin: bool, other: str) -> str:
-    """Return the method in front of the link."""
-    if hasattr(estimator, "decision_function"):
-        return "decision_function"
-    return "margin" if has_margin else other
+    """Return the method in front of the link; a reader that has one knows it best."""
+    if has_margin:
+        return "margin"
+    return "decision_function" if hasattr(estimator, "decision_function") else other
 
 
 def _classifier(

@@ -19,9 +19,10 @@ from sklearn.utils._set_output import _get_output_config
 from skattr import frames
 from skattr.models import works_in_place
 from skattr.pieces.base import Unreadable
-from skattr.pieces.steps import Track, inputs_of, trace
+from skattr.pieces.steps import RAW, Track, inputs_of, trace
 
 CHUNK = 2**22  # numbers of a transformed table that are there at a time
+WIDE = 256  # columns from which a sparse table is not made dense
 
 
 class Preprocessing:
@@ -40,7 +41,10 @@ class Preprocessing:
                 f"the steps give {np.shape(row)[1]} columns where {len(tracks)} are understood"
             )
         self.tracks = tracks
+        self.untouched = {track.column for track in tracks if track.kind == RAW}
         self.sparse = sparse.issparse(row)
+        self.is_wide = self.sparse and len(tracks) > WIDE
+        self.n_entries = row.nnz if self.sparse else len(tracks)
 
     def transform(
         self,
@@ -77,24 +81,43 @@ class Preprocessing:
         """Return the name of a raw column that moves outputs of others, or None.
 
         That there is none is proved by the structure of the steps; this guards against a wrong
-        table. Each column is shifted by one row in a copy, and all copies are transformed at once.
+        table. Half of the columns are moved on by one row in a copy, and the outputs of the others
+        must stay as they are: with the halves that the binary digits of a column's number make,
+        2 log2(d) copies part any two columns.
         """
         rows = frames.take_rows(rows, slice(8))
         names = frames.labels(rows)
+        numbers = np.arange(len(names))
+        digits = (numbers >> np.arange(len(names).bit_length())[:, None]) % 2 == 1
+        halves = np.concatenate([digits, ~digits])
+        moved = halves[halves.any(axis=1) & ~halves.all(axis=1)]
+        if not self._moves(rows, moved).any():
+            return None
+        alone = (k for k in numbers if self._moves(rows, (numbers == k)[None]).any())
+        return names[next(alone, 0)]
+
+    def _moves(self, rows: Any, moved: np.ndarray) -> np.ndarray:
+        """Tell for each set of columns (m, d) whether moving them changes outputs of others."""
         n = len(rows)
-        tables = self.transform(frames.shifted(rows))
-        tables = tables.toarray() if sparse.issparse(tables) else np.asarray(tables)
-        first = tables[:n]
-        for k, name in enumerate(names):
-            table = tables[(k + 1) * n : (k + 2) * n]
-            other = [c for c, track in enumerate(self.tracks) if track.column != k]
-            if not pd.DataFrame(table[:, other]).equals(pd.DataFrame(first[:, other])):
-                return name
-        return None
+        tables = self.transform(frames.shifted(rows, moved))
+        tables = tables.tocsr() if sparse.issparse(tables) else np.asarray(tables)
+        owner = np.array([track.column for track in self.tracks], int)
+
+        def block(i: int) -> np.ndarray:
+            some = tables[i * n : (i + 1) * n]
+            return some.toarray() if sparse.issparse(some) else some
+
+        first = block(0)
+        result = np.empty(len(moved), bool)
+        for i, here in enumerate(moved):
+            others = ~here[owner]
+            same = pd.DataFrame(block(i + 1)[:, others]).equals(pd.DataFrame(first[:, others]))
+            result[i] = not same
+        return result
 
     def rows_at_once(self) -> int:
         """Return how many rows to transform together."""
-        return max(64, CHUNK // max(1, len(self.tracks)))
+        return max(64, CHUNK // max(1, self.n_entries if self.is_wide else len(self.tracks)))
 
 
 def _parts(step: ColumnTransformer, X: Any, wanted: set, keep_sparse: bool) -> Any:

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from skattr import frames
 from skattr.kernels import lookup
-from skattr.pieces.pipeline import Preprocessing
+from skattr.pieces.pipeline import CHUNK, Preprocessing
 from skattr.pieces.steps import FREE, Track
 
 
@@ -37,11 +37,17 @@ class Route:
     steps: Preprocessing | None
     front: Front
 
-    def inputs(self, X: Any, wanted: set | None = None, memo: dict | None = None) -> np.ndarray:
-        """Return the inputs, (n, m); with `wanted` only those of some raw columns are right."""
+    def inputs(self, X: Any, wanted: set | None = None, memo: dict | None = None) -> Any:
+        """Return the inputs, (n, m); with `wanted` only those of some raw columns are right.
+
+        They are an array, or SparseInputs, of which [:, i] is one.
+        """
         if self.steps is not None:
-            X = self.steps.transform(X, wanted, self.front.absent != 0, memo)
+            keep_sparse = self.front.absent != 0 or self.steps.is_wide
+            X = self.steps.transform(X, wanted, keep_sparse, memo)
             if sparse.issparse(X):
+                if self.steps.is_wide:
+                    return SparseInputs(self.front, X)
                 X = dense(X, self.front.absent)
         return self.front.inputs(X)
 
@@ -65,6 +71,68 @@ def dense(table: Any, absent: float) -> np.ndarray:
     result = np.full(table.shape, absent)
     result[entries.row, entries.col] = entries.data
     return result
+
+
+class SparseInputs:
+    """The inputs of a wide sparse table, (n, m), made one at a time: `inputs[:, i]`.
+
+    A front treats each column by itself, and one-hot columns hold few distinct numbers: it is shown
+    a table of these, one below the other, in place of the dense table.
+    """
+
+    def __init__(self, front: Front, table: Any) -> None:
+        table = sparse.csc_array(table)
+        table.sum_duplicates()
+        n, p = table.shape
+        column = np.repeat(np.arange(p), np.diff(table.indptr))
+        order = np.lexsort((table.data, column))
+        values, of = table.data[order], column[order]
+        new = np.ones(len(values), bool)
+        new[1:] = (of[1:] != of[:-1]) | (values[1:] != values[:-1])
+        counts = np.bincount(of[new], minlength=p)  # of distinct numbers
+        first = np.cumsum(counts) - counts
+        self.n = n
+        self.rows, self.start = table.indices, table.indptr
+        self.number = np.empty(len(values), np.intp)  # of each entry, among those of its column
+        self.number[order] = np.cumsum(new) - 1 - first[of]
+        self.columns = front.columns
+        sizes = counts[front.columns]
+        self.place = np.cumsum(sizes) - sizes  # where the numbers of each input start
+        self.absent = self._fill(front, values[new], first, counts)
+
+    def _fill(
+        self, front: Front, values: np.ndarray, first: np.ndarray, counts: np.ndarray
+    ) -> np.ndarray:
+        """Send the distinct numbers of all columns through the front; return the absent ones."""
+        dtype = values.dtype if front.absent == 0 else np.float64
+        size = max(1, CHUNK // max(1, len(counts)))
+        depth = counts[front.columns]
+        deepest = int(counts.max(initial=0)) + 1
+        for start in range(0, deepest, size):  # row 0 is absent everywhere
+            rows = np.arange(start, min(start + size, deepest))
+            table = np.full((len(rows), len(counts)), front.absent, dtype)
+            for i, row in enumerate(rows):
+                there = np.flatnonzero((counts >= row) & (row > 0))
+                table[i, there] = values[first[there] + row - 1]
+            found = front.inputs(table)
+            if start == 0:
+                absent = found[0].copy()
+                self.numbers = np.empty(depth.sum(), found.dtype)
+            for i, row in enumerate(rows):
+                there = np.flatnonzero((depth >= row) & (row > 0))
+                self.numbers[self.place[there] + row - 1] = found[i, there]
+        return absent
+
+    def __len__(self) -> int:
+        return self.n
+
+    def __getitem__(self, at: tuple[slice, int]) -> np.ndarray:
+        _, i = at
+        column = self.columns[i]
+        entries = slice(self.start[column], self.start[column + 1])
+        result = np.full(self.n, self.absent[i])
+        result[self.rows[entries]] = self.numbers[self.place[i] + self.number[entries]]
+        return result
 
 
 @dataclass(eq=False)

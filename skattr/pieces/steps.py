@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -132,7 +133,11 @@ class Track:
         """Tell whether an encoder is known to refuse a raw value."""
         if frames.is_missing(value):
             return MISSING in self.refused
-        return UNKNOWN in self.refused and value not in self.known
+        return UNKNOWN in self.refused and value not in self._known_values
+
+    @cached_property
+    def _known_values(self) -> frozenset:
+        return frozenset(self.known)
 
     def indicated(self) -> Track:
         """Return the track of an indicator of missing values."""

@@ -162,6 +162,14 @@ def _check_explanation(explainer: Any, explanation: Explanation, X: Any) -> None
             f"the explanation is of {explanation.output_names}, the explainer of "
             f"{tuple(explainer.output_names_)}; give the one that this explainer made"
         )
+    finite = np.isfinite(explanation.values).reshape(*explanation.values.shape[:2], -1).all(axis=2)
+    if not finite.all():
+        row, place = np.argwhere(~finite)[0].tolist()
+        raise ValueError(
+            f"the attribution of {explanation.feature_names[place]!r} in row {row} of the "
+            "explanation is not finite, which a report cannot show: the model returns infinite "
+            "values; leave such rows out, of the background too, or explain another output"
+        )
 
 
 def _page(

@@ -2,8 +2,8 @@
 
 It casts x to float32 and goes left if `x < threshold`; missing goes where the node says. A split on
 categories sends those of its set right and any other one left. A sum of boxes it is on the scale of
-its margin, in front of the link. A Booster is read as its `inplace_predict` answers, with all its
-trees; the estimators stop at the best iteration.
+its margin, in front of the link, which it adds up in float32. A Booster is read as its
+`inplace_predict` answers, with all its trees; the estimators stop at the best iteration.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import pandas as pd
 
 from skattr import frames
 from skattr.pieces.base import Unreadable
-from skattr.pieces.boxes import Trees
+from skattr.pieces.boxes import SINGLE, Trees
 from skattr.pieces.cells import Nameless
 from skattr.pieces.readers.sklearn_trees import last_left
 
@@ -209,6 +209,7 @@ def _read(estimator: Any, saved: dict) -> Trees:
             c: np.array([c in names or v != missing for v in found]) for c, found in levels.items()
         },
         levels=levels,
+        rounding=SINGLE,
     )
 
 
