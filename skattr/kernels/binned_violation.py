@@ -245,9 +245,7 @@ def _walk(table, trees, owners, rows, given, sums, path, row_sets, listed):
                 m = n_bins[k]
                 base = offset[k]
                 n_codes = offset[k + 1] - base
-                size = _list(
-                    stack, level, slot, side, row, flip, weights, bins, k, found, weight
-                )
+                size = _list(stack, level, slot, side, row, flip, weights, bins, k, found, weight)
                 if rises[k]:
                     _add_rising(
                         values, box, output, k, interval[LOW, k], interval[HIGH, k], n_codes,

@@ -31,12 +31,17 @@ _cacheable = True
 
 
 def kernel(function: Any) -> Any:
-    """Compile a function that Python calls, or that is too large to become part of others."""
+    """Compile a function that Python calls."""
     compiled = njit(**OPTIONS)(function)
     if not config.DISABLE_JIT:
         _keep(compiled)
         _kernels.append(compiled)
     return compiled
+
+
+def called(function: Any) -> Any:
+    """Compile a function that only kernels call."""
+    return njit(**OPTIONS, no_cpython_wrapper=True)(function)
 
 
 def inlined(function: Any) -> Any:
@@ -70,6 +75,16 @@ def _keep(compiled: Any) -> None:
         )
 
 
+def is_kept() -> bool:
+    """Tell whether other processes find the kernels that this one has compiled."""
+    return _cacheable
+
+
+def never_called() -> list[str]:
+    """Return the names of the kernels that this process has neither compiled nor loaded."""
+    return [f"{k.__module__}.{k.__name__}" for k in _kernels if not k.signatures]
+
+
 class _Compiling(event.Listener):
     """Says what users wait for, once, if compiling takes longer than they expect."""
 
@@ -78,17 +93,19 @@ class _Compiling(event.Listener):
 
     def on_start(self, event: Any) -> None:
         """Count from the start of a kernel, not of what it calls."""
-        if self.depth == 0:
-            self.start = time.perf_counter()
-        self.depth += 1
-        self._tell()
+        if self.depth or any(event.data["dispatcher"] is each for each in _kernels):
+            if self.depth == 0:
+                self.start = time.perf_counter()
+            self.depth += 1
+            self._tell()
 
     def on_end(self, event: Any) -> None:
         """Add up."""
-        self._tell()
-        self.depth -= 1
-        if self.depth == 0:
-            self.seconds += time.perf_counter() - self.start
+        if self.depth:
+            self._tell()
+            self.depth -= 1
+            if self.depth == 0:
+                self.seconds += time.perf_counter() - self.start
 
     def _tell(self) -> None:
         waited = self.seconds + time.perf_counter() - self.start

@@ -1,5 +1,7 @@
 """The boxes of trees, as ranges of codes."""
 
+import numpy as np
+
 from skattr.kernels.boxes import COLUMN, HIGH, LEFT, LOW, narrow, new_path
 from skattr.kernels.compiled import kernel
 

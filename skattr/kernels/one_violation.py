@@ -123,7 +123,9 @@ def fill_side(nodes, node, sets, offset, is_set, order, start, prefixes, missing
     for w in range(side.shape[1]):
         side[level, w] = prefixes[k, nearest, w]
     at = nearest * STRIDE
-    for i in range(at if at < end else end, end if at < end else at):  # rows to add, or rows to take out
+    for i in range(
+        at if at < end else end, end if at < end else at
+    ):  # rows to add, or rows to take out
         side[level, order[k, i] >> 6] ^= ONE << np.uint64(order[k, i] & 63)
     if start[base] > 0 and not nodes[node, MISSING]:
         for w in range(side.shape[1]):

@@ -274,7 +274,7 @@ def _table(
         np.concatenate(tables),
         np.concatenate(roots).astype(np.int32),
         np.concatenate(values),
-        np.frombuffer(b"".join(sets), np.uint8),
+        np.frombuffer(b"".join(sets), np.uint8).copy(),  # writable, as it is after a pickle
         grid.offset,
         np.array([not cells.ordered for cells in grid.cells], np.uint8),
         max(part.depth for part in parts),
