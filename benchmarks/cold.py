@@ -107,9 +107,7 @@ def child(case, folder):
     """Run a case in a fresh process."""
     command = [sys.executable, "-m", "benchmarks.cold", case]
     environment = {**os.environ, "NUMBA_CACHE_DIR": folder}
-    done = subprocess.run(
-        command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
+    done = subprocess.run(command, env=environment, text=True, capture_output=True)
     if done.returncode:
         raise RuntimeError(done.stderr)
     return json.loads(done.stdout.splitlines()[-1])

@@ -18,7 +18,6 @@ from sklearn.neural_network import MLPRegressor
 
 from skattr.engines import Riemann
 from skattr.explainer import MeasureExplainer
-from skattr.kernels import compiled
 from skattr.measures import (
     Conditional,
     PartialDependence,
@@ -69,10 +68,9 @@ def _volume(product: bool) -> Callable:
     return lambda y, x, j: y if product else np.prod(y, axis=-1)
 
 
-def warm_up() -> bool:
-    """Compile all kernels, and return whether other processes will find them."""
+def warm_up() -> None:
+    """Compile all kernels."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # models that are not trained to the end
         for _, explainer, X in cases():
             explainer.fit(X).explain(X[:3])
-    return compiled.is_kept()

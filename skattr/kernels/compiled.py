@@ -75,11 +75,6 @@ def _keep(compiled: Any) -> None:
         )
 
 
-def is_kept() -> bool:
-    """Tell whether other processes find the kernels that this one has compiled."""
-    return _cacheable
-
-
 def never_called() -> list[str]:
     """Return the names of the kernels that this process has neither compiled nor loaded."""
     return [f"{k.__module__}.{k.__name__}" for k in _kernels if not k.signatures]

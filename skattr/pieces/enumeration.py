@@ -85,14 +85,16 @@ def _numbers(routes: list[Route], source: Input) -> Cells:
     own = Track(source.track.column)
     fronts = [r.front for r in routes if r.steps is None or own in r.steps.tracks]
     edges = source.edges
+    plain = all(route.steps is None for route in routes)
+    partition = None if plain else (np.r_[-np.inf, edges, np.inf], np.arange(1, len(edges) + 2))
     return Cells(
         [source],
         np.arange(len(edges) + 2, dtype=np.int32)[:, None],
-        edges=edges if all(route.steps is None for route in routes) else None,
+        edges=edges if plain else None,
         takes_missing=all(front.takes_missing for front in fronts),
         takes_infinite=all(front.takes_infinite for front in fronts),
         dtype=routes[source.route].front.dtype,
-        partition=(np.r_[-np.inf, edges, np.inf], np.arange(1, len(edges) + 2)),
+        partition=partition,
     )
 
 
