@@ -12,6 +12,7 @@ BENCHMARKS = {
     "relu": ("benchmarks.relu", "ReLU networks: lines, polytopes, closed form"),
     "grid": ("benchmarks.grid", "any model: sums over grids, quasi-random points, their overhead"),
     "conditional": ("benchmarks.conditional", "conditional measures: error, speed, faithfulness"),
+    "cold": ("benchmarks.cold", "the first fit and explain on a machine: what is compiled"),
     "choosing": ("benchmarks.choosing", "optimised measures: what they gain, what choosing costs"),
 }
 THREADS = ("OMP", "OPENBLAS", "MKL", "NUMBA")

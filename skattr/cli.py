@@ -19,6 +19,8 @@ EXAMPLES = """examples:
       one attribution a row and column; to the terminal without -o
   skattr report --model model.skops --background train.csv --data test.csv -o report.html
       the same as one HTML file
+  skattr warm-up
+      compiles all kernels ahead, for images of containers
 
 exit code: 0 done, 1 something is wrong with what was given, 2 wrong usage
 """
@@ -65,6 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_demo(commands)
     _add_files(commands, "explain", "values.csv", "write the attributions of rows as a table")
     _add_files(commands, "report", "report.html", "write one HTML file about a model and its rows")
+    _command(commands, "warm-up", "compile all kernels ahead").set_defaults(run=run_warm_up)
     return parser
 
 
@@ -228,6 +231,14 @@ def _fitted(options: argparse.Namespace) -> tuple[Any, Any]:
     ).fit(tables[0])
     _say(f"explaining {len(tables[1])} rows")
     return explainer, tables[1]
+
+
+def run_warm_up(options: argparse.Namespace) -> None:
+    """Compile all kernels, so that nobody waits for them later."""
+    from skattr._warm_up import warm_up
+
+    warm_up()
+    _say("all kernels are compiled")
 
 
 def run_demo(options: argparse.Namespace) -> None:

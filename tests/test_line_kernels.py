@@ -178,7 +178,7 @@ def test_rooms_grow(hidden, monkeypatch):
     def small(self, units, lines):
         start(self, units, lines)
         self.events = 32
-        self.walks = line_walks.rooms.room_for_walks(units, self.events)
+        self.make_room()
         self.knots = line_walks.rooms.room_for_knots(1, len(units.last), lines)
         asked.append(self)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from skattr.engines.base import Jobs, Own
-from skattr.kernels.boxes import Owners, Sums
+from skattr.kernels.boxes import COLUMN, Owners, Sums
 from skattr.kernels.group_values import add_group
 from skattr.parallel import in_order
 from skattr.pieces import Boxes, Grid
@@ -103,8 +103,12 @@ def owners(own: Own, grid: Grid) -> Owners:
 
 
 def tree_blocks(boxes: Boxes) -> list[np.ndarray]:
-    """Return the numbers of all trees, in blocks that are worked on side by side."""
-    blocks = np.array_split(np.arange(len(boxes.table.roots)), TREE_BLOCKS)
+    """Return the numbers of all trees that have splits, in blocks worked on side by side.
+
+    A tree that is one box adds nothing: its value has been moved into the constant.
+    """
+    nodes, roots = boxes.table.nodes, boxes.table.roots
+    blocks = np.array_split(np.flatnonzero(nodes[roots[:, 0], COLUMN] >= 0), TREE_BLOCKS)
     return [trees for trees in blocks if len(trees)]
 
 

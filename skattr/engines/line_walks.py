@@ -11,7 +11,7 @@ import numpy as np
 
 from skattr.kernels import line_rooms as rooms
 from skattr.kernels.line_starts import find_order, find_places, find_sides
-from skattr.kernels.lines import EVENTS, KNOTS, walk_lines
+from skattr.kernels.lines import EVENTS, KNOTS, walk_lines, walk_one_layer
 from skattr.kernels.sparse_rows import tiles
 from skattr.kernels.vectors import aligned
 from skattr.pieces import ReluNetwork
@@ -61,7 +61,7 @@ class Workspace:
         first, widest, total = int(units.widths[0]), int(units.widths.max()), len(units.slopes)
         self.events = first + 1 if len(units.widths) < 3 else total + rooms.BLOCK * (widest + 2)
         self.start = rooms.room_for_start(units, lines)
-        self.walks = rooms.room_for_walks(units, self.events)
+        self.make_room()
         size = lines * total + (first + 1) * (widest + 1)
         self.knots = rooms.room_for_knots(size, len(units.last), lines)
 
@@ -69,18 +69,31 @@ class Workspace:
         """Return all knots of the output along lines, times the weights of the lines."""
         line = found = 0
         while True:
-            line, found, lacking = walk_lines(
-                self.units, start, rays, weight, self.walks, self.knots, line, found
-            )
+            line, found, lacking = self._go_on(start, rays, weight, line, found)
             if lacking == EVENTS:
                 self.events *= 2
-                self.walks = rooms.room_for_walks(self.units, self.events)
+                self.make_room()
             elif lacking == KNOTS:
                 table, ends = self.knots
                 self.knots = rooms.room_for_knots(2 * len(table), len(self.units.last), len(ends))
                 self.knots.table[:found], self.knots.ends[:] = table[:found], ends
             else:
                 return rooms.Knots(self.knots.table[:found], self.knots.ends[: len(weight)])
+
+    def make_room(self) -> None:
+        """Make room for as many events as there may be."""
+        self.walks = rooms.room_for_walks(self.units, self.events)
+        self.deeper = rooms.room_for_more(self.units, self.events)
+
+    def _go_on(
+        self, start: rooms.Start, rays: np.ndarray, weight: np.ndarray, line: int, found: int
+    ) -> tuple[int, int, int]:
+        """Walk as far as there is room."""
+        where = self.units, start, rays, weight
+        if len(self.units.widths) == 1:
+            room = self.walks.here, self.walks.before
+            return walk_one_layer(*where, *room, self.knots, line, found)
+        return walk_lines(*where, self.walks, self.deeper, self.knots, line, found)
 
 
 class Direction:

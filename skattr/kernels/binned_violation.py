@@ -19,22 +19,11 @@ takes the boxes with a condition on j out again.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from skattr.kernels.bits import ALL, ONE, ZERO, restrict, trailing_zeros
-from skattr.kernels.boxes import (
-    ADMITS,
-    COLUMN,
-    HIGH,
-    LEFT,
-    LOW,
-    RIGHT,
-    go_back,
-    go_left,
-    go_right,
-    whole,
-)
-from skattr.kernels.one_violation import fill_side
+from skattr.kernels.boxes import ADMITS, COLUMN, HIGH, LEFT, LOW, narrow, new_path
+from skattr.kernels.compiled import inlined, kernel
+from skattr.kernels.one_violation import fill_side, new_sets
 
 
 class Given(NamedTuple):
@@ -61,7 +50,7 @@ class BinnedSums(NamedTuple):
     fit: np.ndarray  # (k, n)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _add_inside(
     stack, level, side, flip, values, box, output, weights, fit,
     single, active, n_active, bins, without_start, without,
@@ -80,12 +69,12 @@ def _add_inside(
                     without[output + o, without_start[k] + bins[k, r]] -= x * weights[r]
 
 
-@njit(cache=True, nogil=True, inline="always")
-def _list(stack, level, slot, side, flip, weights, bins, k, found, weight):
+@inlined
+def _list(stack, level, slot, side, row, flip, weights, bins, k, found, weight):
     """Fill found and weight with the bins and weights of a set of rows; return how many."""
     n = 0
     for w in range(stack.shape[2]):
-        word = stack[level, slot, w] & (side[level, w] ^ flip)
+        word = stack[level, slot, w] & (side[row, w] ^ flip)
         while word != ZERO:
             r = 64 * w + np.int64(trailing_zeros(word))
             word &= word - ONE
@@ -95,14 +84,14 @@ def _list(stack, level, slot, side, flip, weights, bins, k, found, weight):
     return n
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _add_row(sums, o, start, n, found, weight, x):
     """Add x · weight to the bins found."""
     for i in range(n):
         sums[o, start + found[i]] += x * weight[i]
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _dot(kappa, start, n, found, weight):
     """Return the sum of κ · weight over the bins found."""
     total = 0.0
@@ -111,7 +100,7 @@ def _dot(kappa, start, n, found, weight):
     return total
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _add_rising(
     values, box, output, k, low, high, n_codes, admits, m, n, found, weight, first, base,
     missing, kappa, kappa_start, whole_sums, whole_start, jumps, jumps_start,
@@ -142,7 +131,7 @@ def _add_rising(
             )
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _add_by_code(
     values, box, output, k, low, high, n_codes, admits, m, n, found, weight, is_set, allowed, base,
     whole_sums, whole_start,
@@ -171,120 +160,106 @@ def _add_by_code(
             _add_row(whole_sums, output + o, start, n, found, weight, x)
 
 
-@njit(cache=True, nogil=True)
+class Listed(NamedTuple):
+    """The rows of a set, one behind the other."""
+
+    bins: np.ndarray  # (n,)
+    weights: np.ndarray  # (n,)
+
+
 def walk(table, trees, owners, rows, given, sums):
-    """Add the contributions of one block of rows to some trees, for attributions of one column."""
-    nodes, roots, values, sets, offset, is_set, depth = table
+    """Add the contributions of one block of rows to trees, for attributions of one column."""
+    n = rows.codes.shape[1]
+    path, sets = new_path(table), new_sets(table, owners, n)
+    listed = Listed(np.empty(n, np.int32), np.empty(n))
+    _walk(table, trees, owners, rows, given, sums, path, sets, listed)
+
+
+@kernel
+def _walk(table, trees, owners, rows, given, sums, path, row_sets, listed):
+    nodes, roots, values, sets, offset, is_set, _ = table
     owner, single, _ = owners
-    codes, order, start, prefixes, missing, weights, _ = rows
+    _, order, start, prefixes, missing, weights, _ = rows
     (bins, n_bins, rises, first, missing_code, kappa, kappa_start, whole_start, jumps_start,
      without_start) = given  # fmt: skip
     whole_sums, jumps, without, fit = sums
-    n_words = missing.shape[1]
-    levels = depth + 2
-    n_slots = min(single.shape[0], depth + 1) + 1
-    stack = np.zeros((levels, n_slots, n_words), np.uint64)
-    active = np.zeros((levels, n_slots + 1), np.int32)
-    n_sets = np.ones(levels, np.int32)
-    side = np.zeros((levels, n_words), np.uint64)
-    everything = np.full((levels, n_words), ALL, np.uint64)
-    node_at = np.zeros(levels, np.int32)
-    phase = np.zeros(levels, np.int8)
-    interval, saved, allowed, saved_allowed = whole(offset, is_set, levels)
-    found = np.zeros(codes.shape[1], np.int32)  # the bins of a set of rows
-    weight = np.zeros(codes.shape[1])
-    for r in range(codes.shape[1]):
-        stack[0, 0, r >> 6] |= ONE << np.uint64(r & 63)
-    for t in trees:
+    node_at, turn, interval, allowed, saved, saved_allowed = path
+    stack, side, active, n_sets = row_sets
+    found, weight = listed
+    everything = side.shape[0] - 1
+    for i in range(trees.shape[0]):
+        t = trees[i]
         output = roots[t, 1]
-        level = 0
+        level = np.int64(0)  # for a literal 0 numba compiles all below once more
         node_at[0] = roots[t, 0]
-        phase[0] = 0
-        if nodes[roots[t, 0], COLUMN] < 0:  # a tree that is one box
-            box = nodes[roots[t, 0], LEFT]
-            _add_inside(
-                stack, 0, everything, ZERO, values, box, output, weights, fit,
-                single, active, 1, bins, without_start, without,
-            )  # fmt: skip
-            continue
+        turn[0] = 0
         while level >= 0:
             node = node_at[level]
-            g = owner[nodes[node, COLUMN]]
-            phase[level] += 1
-            if phase[level] == 1:
+            turn[level] += 1
+            now = turn[level]
+            if now == 1:
                 fill_side(
                     nodes, node, sets, offset, is_set,
                     order, start, prefixes, missing, side, level,
                 )  # fmt: skip
-                go_left(
-                    nodes, node, sets, offset, is_set,
-                    interval, saved, allowed, saved_allowed, level,
-                )  # fmt: skip
-                child = nodes[node, LEFT]
-                flip = ZERO
-            elif phase[level] == 2:
-                go_right(
-                    nodes, node, sets, offset, is_set,
-                    interval, saved, allowed, saved_allowed, level,
-                )  # fmt: skip
-                child = nodes[node, RIGHT]
-                flip = ALL
-            else:
-                go_back(nodes, node, offset, is_set, interval, saved, allowed, saved_allowed, level)
+            narrow(
+                nodes, node, now, sets, offset, is_set,
+                interval, allowed, saved, saved_allowed, level,
+            )  # fmt: skip
+            if now == 3:
                 level -= 1
                 continue
-            mine = -1
-            for s in range(1, n_sets[level]):
+            child = nodes[node, now]
+            inner = nodes[child, COLUMN] >= 0
+            g = owner[nodes[node, COLUMN]]
+            n = n_sets[level]
+            mine = n if g >= 0 else -1  # the slot of E_g; if it was dropped as empty, so is A
+            for s in range(1, n):
                 if active[level, s] == g:
                     mine = s
-            if nodes[child, COLUMN] >= 0:
-                any_row = restrict(stack, level, 0, side, flip, 0)
-                count = 1
-                for s in range(1, n_sets[level]):
-                    if s == mine:
-                        kept = restrict(stack, level, s, everything, ZERO, count)
-                    else:
-                        kept = restrict(stack, level, s, side, flip, count)
-                    if kept:
+            last = max(n, mine + 1)
+            if mine == n:
+                active[level, n] = g
+            box = nodes[child, LEFT]
+            count = np.int64(0)
+            any_row = False
+            for s in range(last):
+                slot = s if s < n else 0  # the first condition on g: E_g is A
+                free = s == mine  # the split puts no condition on these rows
+                row = everything if free else level
+                flip = ALL if now == 2 and not free else ZERO
+                if inner:
+                    kept = restrict(stack, level, slot, side, row, flip, count)
+                    any_row |= kept
+                    if kept or s == 0:
                         active[level + 1, count] = active[level, s]
                         count += 1
-                if mine < 0 <= g and restrict(stack, level, 0, everything, ZERO, count):
-                    active[level + 1, count] = g
-                    count += 1
-                if any_row or count > 1:
-                    level += 1
-                    n_sets[level] = count
-                    node_at[level] = child
-                    phase[level] = 0
-                continue
-            box = nodes[child, LEFT]
-            count = n_sets[level]
-            if mine < 0 <= g:  # its first condition: E_g is A
-                active[level, count] = g
-                count += 1
-            _add_inside(
-                stack, level, side, flip, values, box, output, weights, fit,
-                single, active, count, bins, without_start, without,
-            )  # fmt: skip
-            for s in range(1, count):
-                slot = s if s < n_sets[level] else 0
+                    continue
+                if s == 0:
+                    _add_inside(
+                        stack, level, side, flip, values, box, output, weights, fit,
+                        single, active, last, bins, without_start, without,
+                    )  # fmt: skip
+                    continue
                 k = single[active[level, s]]
                 m = n_bins[k]
                 base = offset[k]
                 n_codes = offset[k + 1] - base
-                if slot == 0 or s == mine:  # the last split puts no condition on these rows
-                    n = _list(stack, level, slot, everything, ZERO, weights, bins, k, found, weight)
-                else:
-                    n = _list(stack, level, slot, side, flip, weights, bins, k, found, weight)
+                size = _list(stack, level, slot, side, row, flip, weights, bins, k, found, weight)
                 if rises[k]:
                     _add_rising(
                         values, box, output, k, interval[LOW, k], interval[HIGH, k], n_codes,
-                        interval[ADMITS, k], m, n, found, weight, first, base, missing_code, kappa,
-                        kappa_start, whole_sums, whole_start, jumps, jumps_start,
+                        interval[ADMITS, k], m, size, found, weight, first, base, missing_code,
+                        kappa, kappa_start, whole_sums, whole_start, jumps, jumps_start,
                     )  # fmt: skip
                 else:
                     _add_by_code(
                         values, box, output, k, interval[LOW, k], interval[HIGH, k], n_codes,
-                        interval[ADMITS, k], m, n, found, weight, is_set, allowed, base, whole_sums,
-                        whole_start,
+                        interval[ADMITS, k], m, size, found, weight, is_set, allowed, base,
+                        whole_sums, whole_start,
                     )  # fmt: skip
+            if any_row:
+                level += 1
+                n_sets[level] = count
+                node_at[level] = child
+                turn[level] = 0

@@ -1,13 +1,14 @@
 """Sets of rows as bits in uint64 words, and the machine's own instructions on them.
 
-A path down a tree keeps a stack of such sets, stack[level, slot]. The functions take the whole
-stack and indices, because a numba view costs more than many of these operations.
+A path down a tree keeps a stack of such sets, stack[level, slot]. The functions take whole arrays
+and indices, because a numba view costs more than many of these operations.
 """
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
-from numba.extending import intrinsic
+from numba import types
+
+from skattr.kernels.compiled import inlined, intrinsic
 
 ZERO = np.uint64(0)
 ONE = np.uint64(1)
@@ -15,7 +16,7 @@ ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 WORD = 64
 
 
-@intrinsic
+@intrinsic(lambda word: np.uint64(int(word).bit_count()))
 def popcount(typingctx, word):
     """Return the number of ones in a word."""
 
@@ -25,7 +26,7 @@ def popcount(typingctx, word):
     return types.uint64(types.uint64), codegen
 
 
-@intrinsic
+@intrinsic(lambda word: np.uint64((int(word) & -int(word)).bit_length() - 1))
 def trailing_zeros(typingctx, word):
     """Return the position of the lowest one in a word that is not 0."""
 
@@ -35,32 +36,32 @@ def trailing_zeros(typingctx, word):
     return types.uint64(types.uint64), codegen
 
 
-@njit(cache=True, nogil=True, inline="always")
-def weigh(stack, level, slot, side, flip, weights, equal):
-    """Sum the weights of the rows in a set ∩ side (or its complement, if flip is all ones).
+@inlined
+def weigh(stack, level, slot, side, row, flip, weights, equal):
+    """Sum the weights of the rows in a set ∩ side[row] (or its complement, if flip is all ones).
 
     With `equal` every weight is weights[0], and counting is enough: it is exact in any order.
     """
     if equal:
         count = np.int64(0)
         for w in range(stack.shape[2]):
-            count += np.int64(popcount(stack[level, slot, w] & (side[level, w] ^ flip)))
+            count += np.int64(popcount(stack[level, slot, w] & (side[row, w] ^ flip)))
         return count * weights[0]
     total = 0.0
     for w in range(stack.shape[2]):
-        word = stack[level, slot, w] & (side[level, w] ^ flip)
+        word = stack[level, slot, w] & (side[row, w] ^ flip)
         while word != ZERO:
             total += weights[64 * w + np.int64(trailing_zeros(word))]
             word &= word - ONE
     return total
 
 
-@njit(cache=True, nogil=True, inline="always")
-def restrict(stack, level, slot, side, flip, target):
-    """Put a set ∩ side (or its complement) one level down; say whether any row is left."""
+@inlined
+def restrict(stack, level, slot, side, row, flip, target):
+    """Put a set ∩ side[row] (or its complement) one level down; say whether any row is left."""
     any_left = ZERO
     for w in range(stack.shape[2]):
-        word = stack[level, slot, w] & (side[level, w] ^ flip)
+        word = stack[level, slot, w] & (side[row, w] ^ flip)
         stack[level + 1, target, w] = word
         any_left |= word
     return any_left != ZERO

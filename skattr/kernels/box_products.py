@@ -5,8 +5,9 @@ the explained value meets the conditions on j, and ∏ m_i in total: prefix and 
 the columns on the path, no division (MATH.md, section 3). A box costs its number of columns.
 """
 
+from typing import NamedTuple
+
 import numpy as np
-from numba import njit
 
 from skattr.kernels.boxes import (
     ADMITS,
@@ -14,17 +15,15 @@ from skattr.kernels.boxes import (
     HIGH,
     LEFT,
     LOW,
-    RIGHT,
     add_own,
     add_total,
-    go_back,
-    go_left,
-    go_right,
-    whole,
+    narrow,
+    new_path,
 )
+from skattr.kernels.compiled import inlined, kernel
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def mass_on_path(k, offset, is_set, interval, allowed, cumulated):
     """Return the mass of the path's codes in column k."""
     base = offset[k]
@@ -43,7 +42,7 @@ def mass_on_path(k, offset, is_set, interval, allowed, cumulated):
     return mass
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _gather(owner, columns, first, level, mass, stamp, now, factor, used):
     """Multiply the masses on the path into one factor an attribution, those of none last.
 
@@ -72,86 +71,90 @@ def _gather(owner, columns, first, level, mass, stamp, now, factor, used):
     return n_used if n_zero < 2 else -1
 
 
-@njit(cache=True, nogil=True)
+class Masses(NamedTuple):
+    """The masses on a path."""
+
+    of_column: np.ndarray  # (d,) of each column's codes on the path
+    saved: np.ndarray  # (levels,) that of the level's column above it
+    columns: np.ndarray  # (levels,)
+    is_first: np.ndarray  # (levels,) whether a level's column has no split above
+    on_path: np.ndarray  # (d,) number of splits on a column
+    factor: np.ndarray  # (g + 1,) of each attribution; last, of columns that belong to none
+    used: np.ndarray  # (levels,) attributions on the path
+    after: np.ndarray  # (levels,) products of the factors from one on
+    stamp: np.ndarray  # (g,) when an attribution was met last
+
+
 def walk(table, trees, owners, cumulated, sums):
-    """Add all boxes of some trees.
+    """Add all boxes of some trees that have splits.
 
     cumulated (n_codes,): for each column the mass of code 0, then the running mass of the others.
     """
-    nodes, roots, values, sets, offset, is_set, depth = table
+    d, g, levels = len(table.is_set), len(owners.single), table.depth + 2
+    masses = Masses(
+        np.ones(d), np.zeros(levels), np.zeros(levels, np.int32), np.zeros(levels, np.bool_),
+        np.zeros(d, np.int32), np.ones(g + 1), np.zeros(levels, np.int32), np.zeros(levels),
+        np.zeros(g, np.int64),
+    )  # fmt: skip
+    _walk(table, trees, owners, cumulated, sums, new_path(table), masses)
+
+
+@kernel
+def _walk(table, trees, owners, cumulated, sums, path, masses):
+    nodes, roots, values, sets, offset, is_set, _ = table
     owner, single, group = owners
     jumps, constant, total, box_weights = sums
-    d = is_set.shape[0]
+    node_at, turn, interval, allowed, saved, saved_allowed = path
+    mass, saved_mass, columns, is_first, on_path, factor, used, after, stamp = masses
     none = single.shape[0]
-    levels = depth + 2
-    mass = np.ones(d)  # of each column's codes on the path
-    saved_mass = np.zeros(levels)
-    columns = np.zeros(levels, np.int32)
-    first = np.zeros(levels, np.bool_)  # whether a level's column has no split above
-    on_path = np.zeros(d, np.int32)
-    factor = np.ones(none + 1)
-    used = np.zeros(levels, np.int32)
-    after = np.zeros(levels)
-    stamp = np.zeros(none, np.int64)
-    now = 0
-    node_at = np.zeros(levels, np.int32)
-    phase = np.zeros(levels, np.int8)
-    interval, saved, allowed, saved_allowed = whole(offset, is_set, levels)
-    for t in trees:
+    time = 0
+    for i in range(trees.shape[0]):
+        t = trees[i]
         output = roots[t, 1]
-        level = 0
+        level = np.int64(0)  # for a literal 0 numba compiles all below once more
         node_at[0] = roots[t, 0]
-        phase[0] = 0
-        if nodes[roots[t, 0], COLUMN] < 0:  # a tree that is one box
-            add_total(values, nodes[roots[t, 0], LEFT], output, 1.0, total, box_weights)
-            continue
+        turn[0] = 0
         while level >= 0:
             node = node_at[level]
             k = nodes[node, COLUMN]
-            phase[level] += 1
-            if phase[level] == 1:
-                go_left(
-                    nodes, node, sets, offset, is_set,
-                    interval, saved, allowed, saved_allowed, level,
-                )  # fmt: skip
+            turn[level] += 1
+            now = turn[level]
+            narrow(
+                nodes, node, now, sets, offset, is_set,
+                interval, allowed, saved, saved_allowed, level,
+            )  # fmt: skip
+            if now == 1:
                 saved_mass[level] = mass[k]
                 columns[level] = k
-                first[level] = on_path[k] == 0
+                is_first[level] = on_path[k] == 0
                 on_path[k] += 1
-                child = nodes[node, LEFT]
-            elif phase[level] == 2:
-                go_right(
-                    nodes, node, sets, offset, is_set,
-                    interval, saved, allowed, saved_allowed, level,
-                )  # fmt: skip
-                child = nodes[node, RIGHT]
-            else:
-                go_back(nodes, node, offset, is_set, interval, saved, allowed, saved_allowed, level)
+            elif now == 3:
                 mass[k] = saved_mass[level]
                 on_path[k] -= 1
                 level -= 1
                 continue
+            child = nodes[node, now]
             mass[k] = mass_on_path(k, offset, is_set, interval, allowed, cumulated)
-            now += 1
-            n_used = _gather(owner, columns, first, level, mass, stamp, now, factor, used)
+            time += 1
+            n_used = _gather(owner, columns, is_first, level, mass, stamp, time, factor, used)
             if n_used < 0:
                 continue
             if nodes[child, COLUMN] >= 0:
                 level += 1
                 node_at[level] = child
-                phase[level] = 0
+                turn[level] = 0
                 continue
             box = nodes[child, LEFT]
             after[n_used] = factor[none]
-            for i in range(n_used - 1, -1, -1):
-                after[i] = after[i + 1] * factor[used[i]]
+            for u in range(n_used - 1, -1, -1):
+                after[u] = after[u + 1] * factor[used[u]]
             weight = after[0]
             add_total(values, box, output, weight, total, box_weights)
             before = 1.0
-            for i in range(n_used):
-                j = used[i]
+            for u in range(n_used):
+                j = used[u]
                 add_own(
-                    values, box, output, weight, j, before * after[i + 1], offset, is_set,
+                    values, box, output, weight, j, before * after[u + 1], offset, is_set,
                     interval, allowed, single, group, jumps, constant, box_weights,
                 )  # fmt: skip
                 before *= factor[j]

@@ -8,7 +8,8 @@ descent itself (left, right, back) written out.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from skattr.kernels.compiled import inlined
 
 COLUMN, LEFT, RIGHT, SPLIT, MISSING = range(5)  # the columns of Table.nodes
 LOW, HIGH, ADMITS = range(3)  # the rows of a path's interval
@@ -50,72 +51,67 @@ class Sums(NamedTuple):
     box_weights: np.ndarray  # (n_groups + 1, n_boxes): A_b, then W_b of each group; or no rows
 
 
-@njit(cache=True, nogil=True)
-def whole(offset, is_set, levels):
-    """Return the box of a root, which is everything, and room for what to bring back.
+class Path(NamedTuple):
+    """Where a walk down a tree is, and the box of the codes that get there."""
 
-    interval (3, d): first and last code of an ordered column, whether code 0 is in; allowed
-    (n_codes,): bytes, for columns without order; and both for each level above.
-    """
-    d = is_set.shape[0]
-    interval = np.ones((3, d), np.int32)
-    widest = 0
-    for k in range(d):
-        n_codes = offset[k + 1] - offset[k]
-        interval[HIGH, k] = n_codes - 1
-        if is_set[k]:
-            widest = max(widest, n_codes)
-    allowed = np.ones(offset[d] if widest > 0 else 0, np.uint8)
-    return interval, np.zeros((levels, 2), np.int32), allowed, np.zeros((levels, widest), np.uint8)
+    node_at: np.ndarray  # (levels,)
+    turn: np.ndarray  # (levels,) 0 above a node, 1 in its left child, 2 in its right one
+    interval: np.ndarray  # (3, d) first and last code of an ordered column, whether code 0 is in
+    allowed: np.ndarray  # (n_codes,) bytes, for columns without order
+    saved: np.ndarray  # (levels, 3) the interval of each level's column above it
+    saved_allowed: np.ndarray  # (levels, widest) the same for columns without order
 
 
-@njit(cache=True, nogil=True, inline="always")
-def go_left(nodes, node, sets, offset, is_set, interval, saved, allowed, saved_allowed, level):
-    """Narrow the box to the left child's."""
+def new_path(table):
+    """Return a path at a root, whose box is everything."""
+    offset, is_set, levels = table.offset, table.is_set, table.depth + 2
+    n_codes = np.diff(offset)
+    widest = int(n_codes[is_set != 0].max(initial=0))
+    interval = np.ones((3, len(is_set)), np.int32)
+    interval[HIGH] = n_codes - 1
+    return Path(
+        np.zeros(levels, np.int32),
+        np.zeros(levels, np.int8),
+        interval,
+        np.ones(offset[-1] if widest else 0, np.uint8),
+        np.zeros((levels, 3), np.int32),
+        np.zeros((levels, widest), np.uint8),
+    )
+
+
+@inlined
+def narrow(nodes, node, turn, sets, offset, is_set, interval, allowed, saved, saved_allowed, level):
+    """Make the box that of the left child (turn 1), of the right one (2), of the node again (3)."""
     k = nodes[node, COLUMN]
     split = nodes[node, SPLIT]
     if is_set[k]:
         base = offset[k]
         for c in range(offset[k + 1] - base):
-            saved_allowed[level, c] = allowed[base + c]
-            allowed[base + c] &= sets[split + c]
-    else:
-        saved[level, 0] = interval[HIGH, k]
-        saved[level, 1] = interval[ADMITS, k]
-        interval[HIGH, k] = min(interval[HIGH, k], split)
-        interval[ADMITS, k] &= nodes[node, MISSING]
+            if turn == 1:
+                saved_allowed[level, c] = allowed[base + c]
+                allowed[base + c] &= sets[split + c]
+            elif turn == 2:
+                allowed[base + c] = saved_allowed[level, c] & (1 - sets[split + c])
+            else:
+                allowed[base + c] = saved_allowed[level, c]
+        return
+    if turn == 1:
+        saved[level, LOW] = interval[LOW, k]
+        saved[level, HIGH] = interval[HIGH, k]
+        saved[level, ADMITS] = interval[ADMITS, k]
+    low, high, admits = saved[level, LOW], saved[level, HIGH], saved[level, ADMITS]
+    if turn == 1:
+        high = min(high, split)
+        admits &= nodes[node, MISSING]
+    elif turn == 2:
+        low = max(low, split + 1)
+        admits &= 1 - nodes[node, MISSING]
+    interval[LOW, k] = low
+    interval[HIGH, k] = high
+    interval[ADMITS, k] = admits
 
 
-@njit(cache=True, nogil=True, inline="always")
-def go_right(nodes, node, sets, offset, is_set, interval, saved, allowed, saved_allowed, level):
-    """Take the left child's box back, and narrow to the right child's."""
-    k = nodes[node, COLUMN]
-    split = nodes[node, SPLIT]
-    if is_set[k]:
-        base = offset[k]
-        for c in range(offset[k + 1] - base):
-            allowed[base + c] = saved_allowed[level, c] & (1 - sets[split + c])
-    else:
-        interval[HIGH, k] = saved[level, 0]
-        saved[level, 0] = interval[LOW, k]
-        interval[LOW, k] = max(interval[LOW, k], split + 1)
-        interval[ADMITS, k] = saved[level, 1] & (1 - nodes[node, MISSING])
-
-
-@njit(cache=True, nogil=True, inline="always")
-def go_back(nodes, node, offset, is_set, interval, saved, allowed, saved_allowed, level):
-    """Take the right child's box back."""
-    k = nodes[node, COLUMN]
-    if is_set[k]:
-        base = offset[k]
-        for c in range(offset[k + 1] - base):
-            allowed[base + c] = saved_allowed[level, c]
-    else:
-        interval[LOW, k] = saved[level, 0]
-        interval[ADMITS, k] = saved[level, 1]
-
-
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def add_total(values, box, output, weight, total, box_weights):
     """Count a box with its weight, as far as no attribution has a condition in it."""
     for o in range(values.shape[1]):
@@ -124,7 +120,7 @@ def add_total(values, box, output, weight, total, box_weights):
         box_weights[q, box] += weight
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def add_own(
     values, box, output, weight, j, except_j,
     offset, is_set, interval, allowed, single, group, jumps, constant, box_weights,

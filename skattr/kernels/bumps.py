@@ -2,13 +2,13 @@
 
 import math
 
-from numba import njit
-from numpy import empty
+import numpy as np
+
+from skattr.kernels.compiled import kernel
 
 TILE = 256  # rows that stay in the cache while all support vectors pass
 
 
-@njit(cache=True, nogil=True)
 def add_rows(inputs, weights, bins, supports, gammas, starts, totals, others):
     """Add each row's bumps to totals[m], and those without attribution a to others[m, a, bin].
 
@@ -16,12 +16,16 @@ def add_rows(inputs, weights, bins, supports, gammas, starts, totals, others):
     The exponents of the other attributions are added up from both sides, never subtracted. others
     may have no attribution at all.
     """
-    n, g = inputs.shape[0], starts.shape[0] - 1
-    own, before = empty(g), empty(g + 1)
-    before[0] = 0.0
+    own, before = np.empty(len(starts) - 1), np.zeros(len(starts))
+    _add_rows(inputs, weights, bins, supports, gammas, starts, totals, others, own, before)
+
+
+@kernel
+def _add_rows(inputs, weights, bins, supports, gammas, starts, totals, others, own, before):
+    n, g = inputs.shape[0], own.shape[0]
     for first in range(0, n, TILE):
         for m in range(supports.shape[0]):
-            for r in range(first, min(first + TILE, n)):
+            for r in range(first, first + TILE if first + TILE < n else n):
                 for a in range(g):
                     own[a] = 0.0
                     for i in range(starts[a], starts[a + 1]):
@@ -39,7 +43,7 @@ def add_rows(inputs, weights, bins, supports, gammas, starts, totals, others):
                         after += own[a]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def add_bumps(inputs, which, supports, gammas, table, coefficients, out):
     """Add Σ_m coefficients[m, o] · table[which[i], m] · bump m at row i to out[i, o]."""
     for i in range(inputs.shape[0]):

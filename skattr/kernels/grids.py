@@ -3,7 +3,8 @@
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from skattr.kernels.compiled import inlined, kernel
 
 
 class Lists(NamedTuple):
@@ -21,17 +22,15 @@ def as_lists(arrays):
     return Lists(sizes, offset, np.concatenate(arrays).astype(np.float64))
 
 
-@njit(cache=True, nogil=True)
 def _places(number, sizes):
     """Return where a point of a product of lists stands in each of them."""
-    places = np.empty(sizes.shape[0], np.int64)
-    for k in range(sizes.shape[0] - 1, -1, -1):
-        places[k] = number % sizes[k]
-        number //= sizes[k]
+    places = np.empty(len(sizes), np.int64)
+    for k in range(len(sizes) - 1, -1, -1):
+        number, places[k] = divmod(number, int(sizes[k]))
     return places
 
 
-@njit(cache=True, nogil=True)
+@inlined
 def _advance(places, sizes):
     """Go to the next point: cheaper than to divide for each of them."""
     k = sizes.shape[0] - 1
@@ -42,27 +41,33 @@ def _advance(places, sizes):
         places[k] += 1
 
 
-@njit(cache=True, nogil=True)
 def fill_points(start, lists, out):
     """Fill points (n, d): number `start` and those behind it, of the product of d lists.
 
     The last list runs fastest.
     """
+    _fill_points(lists, out, _places(start, lists.sizes))
+
+
+@kernel
+def _fill_points(lists, out, places):
     sizes, offset, numbers = lists
     n, d = out.shape
-    places = _places(start, sizes)
     for i in range(n):
         for k in range(d):
             out[i, k] = numbers[offset[k] + places[k]]
         _advance(places, sizes)
 
 
-@njit(cache=True, nogil=True)
 def fill_products(start, lists, out):
     """Fill the products (n,) of the entries that `fill_points` would put side by side."""
+    _fill_products(lists, out, _places(start, lists.sizes))
+
+
+@kernel
+def _fill_products(lists, out, places):
     sizes, offset, numbers = lists
     n, d = out.shape[0], sizes.shape[0]
-    places = _places(start, sizes)
     for i in range(n):
         value = 1.0
         for k in range(d - 1, -1, -1):
@@ -71,28 +76,29 @@ def fill_products(start, lists, out):
         _advance(places, sizes)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def fill_columns(start, lists, out):
     """Fill out (d, n) with what `fill_points` would fill its transpose with."""
     sizes, offset, numbers = lists
     d, n = out.shape
     inner = 1  # how often a number is repeated
     for k in range(d - 1, -1, -1):
-        numbers_k = numbers[offset[k] : offset[k] + sizes[k]]
         place = start // inner % sizes[k]
         run = inner - start % inner
         i = 0
         while i < n:
             if inner == 1:
-                part = numbers_k[place:]
-                to = out[k, i : i + part.shape[0]]
-                for q in range(to.shape[0]):
-                    to[q] = part[q]
-                i += part.shape[0]
+                size = sizes[k] - place if sizes[k] - place < n - i else n - i
+                for q in range(size):
+                    out[k, i + q] = numbers[offset[k] + place + q]
+                i += size
                 place = 0
             else:
-                out[k, i : i + run] = numbers_k[place]
-                i += run
+                number = numbers[offset[k] + place]
+                size = run if run < n - i else n - i
+                for q in range(size):
+                    out[k, i + q] = number
+                i += size
                 run = inner
                 place += 1
                 if place == sizes[k]:
@@ -100,7 +106,6 @@ def fill_columns(start, lists, out):
         inner *= sizes[k]
 
 
-@njit(cache=True, nogil=True)
 def fill_weighted(start, lists, weights, filled, points, shares):
     """Append the cells that have weight, number `start` and those behind it, while there is room.
 
@@ -108,53 +113,46 @@ def fill_weighted(start, lists, weights, filled, points, shares):
     `filled` rows so far. Returns the first cell that was not looked at, and how many rows are
     filled.
     """
+    return _fill_weighted(
+        start, lists, weights, filled, points, shares, _places(start, lists.sizes)
+    )
+
+
+@kernel
+def _fill_weighted(start, lists, weights, filled, points, shares, places):
     sizes, offset, numbers = lists
     last = sizes.shape[0] - 1
-    places = _places(start, sizes)
-    point = np.empty(last)
     while start < weights.shape[0] and filled < shares.shape[0]:
-        for k in range(last):
-            point[k] = numbers[offset[k] + places[k]]
-        line = numbers[offset[last] + places[last] : offset[last] + sizes[last]]
-        run = min(line.shape[0], shares.shape[0] - filled)
-        some = weights[start : start + run]
-        room, share = points[filled : filled + run], shares[filled : filled + run]
-        found = 0
+        run = sizes[last] - places[last]
+        if run > shares.shape[0] - filled:
+            run = shares.shape[0] - filled
         for q in range(run):
-            if some[q] != 0.0:
+            weight = weights[start + q]
+            if weight != 0.0:
                 for k in range(last):
-                    room[found, k] = point[k]
-                room[found, last] = line[q]
-                share[found] = some[q]
-                found += 1
-        filled += found
+                    points[filled, k] = numbers[offset[k] + places[k]]
+                points[filled, last] = numbers[offset[last] + places[last] + q]
+                shares[filled] = weight
+                filled += 1
         start += run
         places[last] += run - 1
         _advance(places, sizes)
     return start, filled
 
 
-@njit(cache=True, nogil=True)
 def difference(values, spare, sizes):
     """Turn the values at vertices, flat, into increments over cells; returns them.
 
     sizes (d,): the numbers of vertices. An axis of one vertex stays as it is. One axis after the
     other, from one array to the other, which is as long: + at the upper corner in every dimension.
     """
-    outer, inner = 1, 1
-    for k in range(sizes.shape[0]):
-        inner *= sizes[k]
-    for k in range(sizes.shape[0]):
-        n = sizes[k]
+    outer, inner = 1, int(np.prod(sizes))
+    for n in sizes.tolist():
         inner //= n
         if n > 1:
-            size = (n - 1) * inner
-            for o in range(outer):
-                low = values[o * n * inner : (o * n + n - 1) * inner]
-                high = values[(o * n + 1) * inner : (o + 1) * n * inner]
-                to = spare[o * size : (o + 1) * size]
-                for q in range(size):
-                    to[q] = high[q] - low[q]
+            whole = values[: outer * n * inner].reshape(outer, n, inner)
+            cells = spare[: outer * (n - 1) * inner].reshape(outer, n - 1, inner)
+            np.subtract(whole[:, 1:], whole[:, :-1], out=cells)
             values, spare = spare, values
             n -= 1
         outer *= n

@@ -4,12 +4,12 @@ At a split on an own column all rows follow x, at others each its own code. O(ro
 """
 
 import numpy as np
-from numba import njit
 
 from skattr.kernels.boxes import COLUMN, LEFT, MISSING, RIGHT, SPLIT
+from skattr.kernels.compiled import inlined, kernel
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _goes_left(nodes, node, sets, is_set, code):
     k = nodes[node, COLUMN]
     split = nodes[node, SPLIT]
@@ -20,27 +20,24 @@ def _goes_left(nodes, node, sets, is_set, code):
     return code <= split
 
 
-@njit(cache=True, nogil=True)
 def add_pinned(table, is_own, codes, x, rows, weights, out):
     """Add to out (k,) the sum over some rows of codes (d, n), own columns at the codes x (d,).
 
     rows is reordered; weights (n,) are by row.
     """
-    nodes, roots, values, sets, _, is_set, depth = table
-    size = 2 * depth + 4
-    todo = np.zeros(size, np.int32)
-    begins = np.zeros(size, np.int64)
-    ends = np.zeros(size, np.int64)
+    todo = np.empty((2 * table.depth + 4, 3), np.int64)  # node, first and last row
+    _add_pinned(table, is_own, codes, x, rows, weights, out, todo)
+
+
+@kernel
+def _add_pinned(table, is_own, codes, x, rows, weights, out, todo):
+    nodes, roots, values, sets, _, is_set, _ = table
     for t in range(roots.shape[0]):
         output = roots[t, 1]
         top = 0
-        todo[0] = roots[t, 0]
-        begins[0] = 0
-        ends[0] = rows.shape[0]
+        todo[0, 0], todo[0, 1], todo[0, 2] = roots[t, 0], 0, rows.shape[0]
         while top >= 0:
-            node = todo[top]
-            begin = begins[top]
-            end = ends[top]
+            node, begin, end = todo[top, 0], todo[top, 1], todo[top, 2]
             top -= 1
             k = nodes[node, COLUMN]
             if k < 0:
@@ -63,11 +60,7 @@ def add_pinned(table, is_own, codes, x, rows, weights, out):
                         middle += 1
             if middle < end:
                 top += 1
-                todo[top] = nodes[node, RIGHT]
-                begins[top] = middle
-                ends[top] = end
+                todo[top, 0], todo[top, 1], todo[top, 2] = nodes[node, RIGHT], middle, end
             if middle > begin:
                 top += 1
-                todo[top] = nodes[node, LEFT]
-                begins[top] = begin
-                ends[top] = middle
+                todo[top, 0], todo[top, 1], todo[top, 2] = nodes[node, LEFT], begin, middle

@@ -6,13 +6,15 @@ known. Trees that never ask for G are left out, and the others are counted again
 Σ_b v_b A_b, so that the result is phi_G(x) − E f, and exactly 0 where f ignores G.
 """
 
+from typing import NamedTuple
+
 import numpy as np
-from numba import njit
 
 from skattr.kernels.boxes import COLUMN, LEFT, MISSING, RIGHT, SPLIT
+from skattr.kernels.compiled import inlined, kernel
 
 
-@njit(cache=True, nogil=True)
+@inlined
 def _sum_subtrees(nodes, values, in_group, weights, subtree, asks):
     """Fill the sums of value · weight below each node, and whether a split on the group is there.
 
@@ -32,7 +34,7 @@ def _sum_subtrees(nodes, values, in_group, weights, subtree, asks):
                 subtree[node, o] = subtree[left, o] + subtree[right, o]
 
 
-@njit(cache=True, nogil=True)
+@inlined
 def _split_list(nodes, node, sets, is_set, codes, rows, begin, end):
     """Move the rows that go left to the front of the list; return where the others begin."""
     k = nodes[node, COLUMN]
@@ -54,30 +56,42 @@ def _split_list(nodes, node, sets, is_set, codes, rows, begin, end):
     return middle
 
 
-@njit(cache=True, nogil=True)
+class Room(NamedTuple):
+    """Room to work."""
+
+    subtree: np.ndarray  # (n_nodes, k) the sum of value · weight below each node
+    asks: np.ndarray  # (n_nodes,) whether a split on the group is there
+    mean: np.ndarray  # (k,)
+    rows: np.ndarray  # (n,)
+    todo: np.ndarray  # (…, 3) node, first and last row
+
+
 def add_group(table, in_group, weights, plain, codes, out):
     """Add to out (n, k) the value of a group at the rows of codes (d, n), less its mean.
 
     weights and plain (n_boxes,) are W_b and A_b.
     """
-    nodes, roots, values, sets, _, is_set, depth = table
-    n = codes.shape[1]
-    width = values.shape[1]
-    subtree = np.zeros((nodes.shape[0], width))
-    asks = np.zeros(nodes.shape[0], np.bool_)
+    n_nodes, width = len(table.nodes), table.values.shape[1]
+    room = Room(
+        np.zeros((n_nodes, width)), np.zeros(n_nodes, np.bool_), np.empty(width),
+        np.arange(codes.shape[1]), np.empty((2 * table.depth + 4, 3), np.int64),
+    )  # fmt: skip
+    _add_group(table, in_group, weights, plain, codes, out, room)
+
+
+@kernel
+def _add_group(table, in_group, weights, plain, codes, out, room):
+    nodes, roots, values, sets, _, is_set, _ = table
+    subtree, asks, mean, rows, todo = room
+    n, width = rows.shape[0], mean.shape[0]
     _sum_subtrees(nodes, values, in_group, weights, subtree, asks)
-    mean = np.zeros(width)
-    rows = np.arange(n)
-    size = 2 * depth + 4
-    todo = np.zeros(size, np.int32)
-    begins = np.zeros(size, np.int64)
-    ends = np.zeros(size, np.int64)
     for t in range(roots.shape[0]):
         root = roots[t, 0]
         output = roots[t, 1]
         if not asks[root]:
             continue
-        mean[:] = 0.0
+        for o in range(width):
+            mean[o] = 0.0
         last = roots[t + 1, 0] if t + 1 < roots.shape[0] else nodes.shape[0]
         for node in range(root, last):
             if nodes[node, COLUMN] < 0:
@@ -88,13 +102,9 @@ def add_group(table, in_group, weights, plain, codes, out):
             for o in range(width):
                 out[r, output + o] -= mean[o]
         top = 0
-        todo[0] = root
-        begins[0] = 0
-        ends[0] = n
+        todo[0, 0], todo[0, 1], todo[0, 2] = root, 0, n
         while top >= 0:
-            node = todo[top]
-            begin = begins[top]
-            end = ends[top]
+            node, begin, end = todo[top, 0], todo[top, 1], todo[top, 2]
             top -= 1
             if begin == end:
                 continue
@@ -108,10 +118,7 @@ def add_group(table, in_group, weights, plain, codes, out):
             if in_group[nodes[node, COLUMN]]:
                 middle_left = _split_list(nodes, node, sets, is_set, codes, rows, begin, end)
                 middle_right = middle_left
-            todo[top + 1] = nodes[node, RIGHT]
-            begins[top + 1] = middle_right
-            ends[top + 1] = end
-            todo[top + 2] = nodes[node, LEFT]
-            begins[top + 2] = begin
-            ends[top + 2] = middle_left
-            top += 2
+            top += 1
+            todo[top, 0], todo[top, 1], todo[top, 2] = nodes[node, RIGHT], middle_right, end
+            top += 1
+            todo[top, 0], todo[top, 1], todo[top, 2] = nodes[node, LEFT], begin, middle_left

@@ -1,9 +1,9 @@
 """Weights of rows, counted by the bin of one column and the codes of all others."""
 
-from numba import njit
+from skattr.kernels.compiled import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def add(bins, codes, weights, out):
     """Add the weight of each row to out[its bin, k, its code in column k]; codes (n, d)."""
     for r in range(codes.shape[0]):

@@ -1,60 +1,46 @@
 """The boxes of trees, as ranges of codes."""
 
 import numpy as np
-from numba import njit
 
-from skattr.kernels.boxes import COLUMN, HIGH, LEFT, LOW, RIGHT, go_back, go_left, go_right, whole
+from skattr.kernels.boxes import COLUMN, HIGH, LEFT, LOW, narrow, new_path
+from skattr.kernels.compiled import kernel
 
 
-@njit(cache=True, nogil=True)
 def fill_boxes(table, low, high, output):
     """Fill the first and last code of each box in each column, (n_boxes, d), and its output.
 
     Every column's codes must have an order. A box that admits only missing has low > high.
     """
-    nodes, roots, _values, sets, offset, is_set, depth = table
-    d = is_set.shape[0]
-    levels = depth + 2
-    node_at = np.zeros(levels, np.int32)
-    phase = np.zeros(levels, np.int8)
-    interval, saved, allowed, saved_allowed = whole(offset, is_set, levels)
+    _fill_boxes(table, low, high, output, new_path(table))
+
+
+@kernel
+def _fill_boxes(table, low, high, output, path):
+    nodes, roots, _, sets, offset, is_set, _ = table
+    node_at, turn, interval, allowed, saved, saved_allowed = path
     for t in range(roots.shape[0]):
-        level = 0
+        level = np.int64(0)  # for a literal 0 numba compiles all below once more
         node_at[0] = roots[t, 0]
-        phase[0] = 0
-        if nodes[roots[t, 0], COLUMN] < 0:  # a tree that is one box
-            box = nodes[roots[t, 0], LEFT]
-            output[box] = roots[t, 1]
-            for k in range(d):
-                low[box, k] = interval[LOW, k]
-                high[box, k] = interval[HIGH, k]
-            continue
+        turn[0] = 0
         while level >= 0:
             node = node_at[level]
-            phase[level] += 1
-            if phase[level] == 1:
-                go_left(
-                    nodes, node, sets, offset, is_set,
-                    interval, saved, allowed, saved_allowed, level,
-                )  # fmt: skip
-                child = nodes[node, LEFT]
-            elif phase[level] == 2:
-                go_right(
-                    nodes, node, sets, offset, is_set,
-                    interval, saved, allowed, saved_allowed, level,
-                )  # fmt: skip
-                child = nodes[node, RIGHT]
-            else:
-                go_back(nodes, node, offset, is_set, interval, saved, allowed, saved_allowed, level)
+            if nodes[node, COLUMN] < 0:
+                box = nodes[node, LEFT]
+                output[box] = roots[t, 1]
+                for k in range(low.shape[1]):
+                    low[box, k] = interval[LOW, k]
+                    high[box, k] = interval[HIGH, k]
                 level -= 1
                 continue
-            if nodes[child, COLUMN] >= 0:
-                level += 1
-                node_at[level] = child
-                phase[level] = 0
+            turn[level] += 1
+            now = turn[level]
+            narrow(
+                nodes, node, now, sets, offset, is_set,
+                interval, allowed, saved, saved_allowed, level,
+            )  # fmt: skip
+            if now == 3:
+                level -= 1
                 continue
-            box = nodes[child, LEFT]
-            output[box] = roots[t, 1]
-            for k in range(d):
-                low[box, k] = interval[LOW, k]
-                high[box, k] = interval[HIGH, k]
+            level += 1
+            node_at[level] = nodes[node, now]
+            turn[level] = 0

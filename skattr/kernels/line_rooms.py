@@ -50,11 +50,14 @@ class Events(NamedTuple):
 
 
 class Layer(NamedTuple):
-    """A hidden layer, at u = 0 of a line."""
+    """A hidden layer with m units, at u = 0 of a line: where it stands in the arrays of all."""
 
-    slope: np.ndarray  # (m,) of the negative side
-    z: np.ndarray  # (m,)
-    turn: np.ndarray  # (m,) as above
+    slopes: np.ndarray  # (M,) of the negative side
+    numbers: np.ndarray  # (n, M)
+    turns: np.ndarray  # (n, M) numbers that have the sign of the side
+    unit: int  # its first unit in `slopes`
+    at: int  # and in `numbers` and `turns`, counted in the whole arrays
+    m: int
 
 
 class Line(NamedTuple):
@@ -71,23 +74,34 @@ class Knots(NamedTuple):
     ends: np.ndarray  # (n,) how many there are up to the end of line i
 
 
-class Room(NamedTuple):
-    """Room for walks with up to E events at layers with up to m units."""
+class Passing(NamedTuple):
+    """The units of a layer on their way past four events."""
 
-    here: Events
-    there: Events
-    rows: np.ndarray  # the weights, and E + BLOCK rows of m slopes
-    before: np.ndarray  # ((E + BLOCK) · m,) slopes of what the layer before returns at its events
-    behind: np.ndarray  # of what the layer returns
     state: np.ndarray  # (2 · 3 · m,) before and behind four events, or vice versa, of eight units
     # at a time: where they are, their slopes, and numbers that have the sign of their sides
     found: np.ndarray  # bits of the units that may pass 0 meanwhile
-    work: np.ndarray  # (m,) units of the layer before whose slopes are not 0
     track: np.ndarray  # (2 · BLOCK,) a unit at four events: its slopes behind them, and its numbers
     flips: np.ndarray  # (2, BLOCK, m) behind event b: where, and by how much slopes rise
     flipped: np.ndarray  # (BLOCK, m) which units
     counts: np.ndarray  # (BLOCK,) how many
+
+
+class Room(NamedTuple):
+    """Room for walks with up to E events at layers with up to m units."""
+
+    here: Events
+    passing: Passing
+    rows: np.ndarray  # the weights, and E + BLOCK rows of m slopes
+    before: np.ndarray  # ((E + BLOCK) · m,) slopes of what the layer before returns at its events
     entering: np.ndarray  # (m,) slopes of what comes in
+
+
+class Deeper(NamedTuple):
+    """What networks with more than two hidden layers need besides."""
+
+    there: Events
+    behind: np.ndarray  # ((E + BLOCK) · m,) slopes of what a layer returns
+    work: np.ndarray  # (m,) units of the layer before whose slopes are not 0
 
 
 def room_for_start(units: Units, n: int) -> Start:
@@ -105,13 +119,21 @@ def room_for_walks(units: Units, events: int) -> Room:
     m, k, end = int(units.widths.max()), len(units.last), len(units.weights)
     rows = aligned(end + (events + BLOCK) * m)
     rows[:end] = units.weights
-    before, behind = (aligned((events + BLOCK) * m) for _ in range(2))
-    return Room(
-        _room_for_events(events, k), _room_for_events(events, k), rows, before, behind,
-        aligned(2 * 3 * m), np.empty(-(-m // WORD), np.uint64), np.empty(m, np.int64),
-        np.empty(2 * BLOCK), np.empty((2, BLOCK, m)), np.empty((BLOCK, m), np.int64),
-        np.empty(BLOCK, np.int64), np.empty(m),
+    passing = Passing(
+        aligned(2 * 3 * m), np.empty(-(-m // WORD), np.uint64), np.empty(2 * BLOCK),
+        np.empty((2, BLOCK, m)), np.empty((BLOCK, m), np.int64), np.empty(BLOCK, np.int64),
     )  # fmt: skip
+    before = aligned((events + BLOCK) * m)
+    return Room(_room_for_events(events, k), passing, rows, before, np.empty(m))
+
+
+def room_for_more(units: Units, events: int) -> Deeper | None:
+    """Return what networks with more than two hidden layers need besides."""
+    if len(units.widths) < 3:
+        return None
+    m, k = int(units.widths.max()), len(units.last)
+    behind = aligned((events + BLOCK) * m)
+    return Deeper(_room_for_events(events, k), behind, np.empty(m, np.int64))
 
 
 def room_for_knots(size: int, k: int, n: int) -> Knots:

@@ -7,15 +7,18 @@ from skattr.kernels.keys import as_key, row_of
 from skattr.kernels.vectors import WIDTH, choose, load, spread, store, times, unless_zero
 
 
-@kernel
 def find_places(z, ray, slope, places, keys, bits):
     """Fill in where units at z with the slopes `ray` are 0, inf if nowhere, and keys to sort.
 
     What is 0 at the start counts as where it goes to the right: to the left, at -0, it flips. A
     place that is too small for a number keeps its sign.
     """
+    _find_places(z, ray, slope, places, places.view(np.int64), keys, bits)
+
+
+@kernel
+def _find_places(z, ray, slope, places, words, keys, bits):
     n, m = places.shape
-    words = places.view(np.int64)
     for i in range(n):
         for h in range(m):
             kinked = (ray[h] != 0.0) & (slope[h] != 1.0)

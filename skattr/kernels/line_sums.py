@@ -8,9 +8,8 @@ summed with what rounding takes away, so that many small changes lose no more th
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from skattr.kernels.compiled import kernel
+from skattr.kernels.compiled import inlined, kernel
 from skattr.kernels.keys import as_key, row_of
 from skattr.kernels.vectors import number
 
@@ -23,7 +22,15 @@ class Segments(NamedTuple):
     slopes: np.ndarray  # (M + 1, k)
 
 
-@njit(cache=True, nogil=True)
+class Totals(NamedTuple):
+    """Values and slopes of functions, each a number and what rounding took away from it."""
+
+    value: np.ndarray  # (2, S, k)
+    slope: np.ndarray  # (2, S, k)
+    at: np.ndarray  # (S,) where they are
+
+
+@inlined
 def _plus(total, i, o, x):
     """Add x to total[:, i, o], a number and what rounding took away from it."""
     before = total[0, i, o]
@@ -33,23 +40,23 @@ def _plus(total, i, o, x):
     total[1, i, o] += (before - (after - part)) + (x - part)
 
 
-@njit(cache=True, nogil=True)
-def _weighted(row, total, out):
+@inlined
+def _weighted(table, row, total, out):
     """Fill out with the sum of all kinds, weighted by a row of the table."""
     for o in range(out.shape[2]):
         out[0, 0, o] = out[1, 0, o] = 0.0
-        for i in range(len(row)):
-            if row[i] != 0.0:
-                _plus(out, 0, o, row[i] * (total[0, i, o] + total[1, i, o]))
+        for i in range(table.shape[1]):
+            if table[row, i] != 0.0:
+                _plus(out, 0, o, table[row, i] * (total[0, i, o] + total[1, i, o]))
 
 
-@njit(cache=True, nogil=True)
+@inlined
 def _move(values, slopes, i, distance):
     for o in range(values.shape[2]):
         _plus(values, i, o, (slopes[0, i, o] + slopes[1, i, o]) * distance)
 
 
-@njit(cache=True, nogil=True)
+@inlined
 def _write(segments, center, side, n, place, value, slope):
     """Write down the n-th knot to one side of the center, and the slope behind it."""
     knot = center + side * n
@@ -60,7 +67,6 @@ def _write(segments, center, side, n, place, value, slope):
         segments.slopes[behind, o] = side * (slope[0, 0, o] + slope[1, 0, o])
 
 
-@njit(cache=True, nogil=True)
 def sweep(place, rise, kind, split, side, edges, table, value, slope, segments, center, ends):
     """Sum up from the middle to one side; return how many knots were written there.
 
@@ -71,12 +77,21 @@ def sweep(place, rise, kind, split, side, edges, table, value, slope, segments, 
     nothing where they are write none.
     """
     S, k = value.shape
-    V, R = np.zeros((2, S, k)), np.zeros((2, S, k))  # of the kinds, R the slopes
-    V[0], R[0] = value, slope
-    at = np.zeros(S)  # how far the kinds are
-    v, r = np.zeros((2, 1, k)), np.zeros((2, 1, k))  # of the sum
-    _weighted(table[0], V, v)
-    _weighted(table[0], R, r)
+    kinds = Totals(*np.zeros((2, 2, S, k)), np.zeros(S))
+    kinds.value[0], kinds.slope[0] = value, slope
+    whole = Totals(*np.zeros((2, 2, 1, k)), np.zeros(1))
+    return _sweep(
+        place, rise, kind, split, side, edges, table, segments, center, ends, kinds, whole
+    )
+
+
+@kernel
+def _sweep(place, rise, kind, split, side, edges, table, segments, center, ends, kinds, whole):
+    V, R, at = kinds
+    v, r, _ = whole
+    S, k = V.shape[1], V.shape[2]
+    _weighted(table, 0, V, v)
+    _weighted(table, 0, R, r)
     _write(segments, center, side, 0, 0.0, v, r)
     n, here, edge = 0, 0.0, 0
     first, count = (split, len(place) - split) if side > 0 else (split - 1, split)
@@ -92,8 +107,8 @@ def sweep(place, rise, kind, split, side, edges, table, value, slope, segments, 
                 _move(V, R, i, here - at[i])
                 at[i] = here
             edge += 1
-            _weighted(table[edge], V, v)
-            _weighted(table[edge], R, r)
+            _weighted(table, edge, V, v)
+            _weighted(table, edge, R, r)
             _write(segments, center, side, n + 2, here, v, r)
             n += 2
         if j == count:
@@ -145,10 +160,14 @@ def sweep_one_kind(knots, values, slopes, center, side, value, slope):
             slopes[knot + behind, o] = side * (r + lost_r)
 
 
-@kernel
 def label(table, keys, bits):
     """Fill in keys of a table's first column; return how many have the sign of -0."""
-    words, found = table.view(np.int64), 0
+    return _label(table.view(np.int64), keys, bits)
+
+
+@kernel
+def _label(words, keys, bits):
+    found = 0
     for i in range(len(keys)):
         keys[i] = as_key(words[i, 0], i, bits)
         found += words[i, 0] < 0

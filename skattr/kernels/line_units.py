@@ -12,7 +12,7 @@ what happens at events is inlined.
 import numpy as np
 
 from skattr.kernels.bits import ONE, WORD, ZERO, trailing_zeros
-from skattr.kernels.compiled import inlined, kernel
+from skattr.kernels.compiled import called, inlined
 from skattr.kernels.line_rooms import BLOCK
 from skattr.kernels.vectors import (
     WIDTH,
@@ -32,14 +32,14 @@ from skattr.kernels.vectors import (
 NONE = np.int64(0)  # unlike 0 of the type of all that it becomes: kernels are compiled once
 
 
-@kernel
+@called
 def walk_layer(rows, layer, events, n, room, returned, following):
     """Follow the units of a layer past n events; fill in those of the next layer.
 
     `returned` gets the slopes of what they return after each event, m numbers each, with room for
     BLOCK events more, `following` the events. Returns their number, or -1 if there is no room.
     """
-    m, found, here = len(layer.z), NONE, NONE
+    m, found, here = layer.m, NONE, NONE
     _begin(layer, room)
     for e in range(0, n, BLOCK):
         if found + BLOCK * (m + 2) > len(following.time):
@@ -59,13 +59,13 @@ def walk_layer(rows, layer, events, n, room, returned, following):
     return found
 
 
-@kernel
+@called
 def walk_last_layer(rows, layer, last, events, n, room, line, knots, found):
     """Follow the units of the last layer; append kinks of outputs that have `last` (k, m) of them.
 
     Returns the number of knots.
     """
-    m, here = len(layer.z), NONE
+    m, here = layer.m, NONE
     _begin(layer, room)
     for e in range(0, n, BLOCK):
         _advance(rows, layer, events, e, room, here, last, None)
@@ -83,10 +83,10 @@ def walk_last_layer(rows, layer, last, events, n, room, line, knots, found):
 @inlined
 def _begin(layer, room):
     """Fill in where the units are at u = 0."""
-    for i in range(0, len(layer.z), WIDTH):
-        store(room.state, 3 * i, load(layer.z, i))
+    for i in range(0, layer.m, WIDTH):
+        store(room.state, 3 * i, load(layer.numbers, layer.at + i))
         store(room.state, 3 * i + WIDTH, spread(0.0))
-        store(room.state, 3 * i + 2 * WIDTH, load(layer.turn, i))
+        store(room.state, 3 * i + 2 * WIDTH, load(layer.turns, layer.at + i))
 
 
 @inlined
@@ -95,7 +95,7 @@ def _advance(rows, layer, events, e, room, here, last, returned):
 
     Fill in the slopes of what they return, or of the first output, as if no unit flipped.
     """
-    row, steps, out, state, m = events.row, events.steps, events.out, room.state, len(layer.z)
+    row, steps, out, state, m = events.row, events.steps, events.out, room.state, layer.m
     there = 3 * m - here
     r0, r1, r2, r3 = row[e], row[e + 1], row[e + 2], row[e + 3]
     a0, k0, d0 = spread(steps[e, 0]), spread(steps[e, 1]), spread(steps[e, 2])
@@ -121,7 +121,7 @@ def _advance(rows, layer, events, e, room, here, last, returned):
             store(state, there + 3 * i, y3)
             store(state, there + 3 * i + WIDTH, s3)
             store(state, there + 3 * i + 2 * WIDTH, unless_zero(y3, turn))
-            gain = choose(turn, load(layer.slope, i), spread(1.0))
+            gain = choose(turn, load(layer.slopes, layer.unit + i), spread(1.0))
             if last is not None:
                 share = times(gain, load(last, i))
                 t0, t1 = times_plus(share, s0, t0), times_plus(share, s1, t1)
@@ -140,7 +140,7 @@ def _advance(rows, layer, events, e, room, here, last, returned):
 @inlined
 def _share_more(rows, layer, events, e, room, here, last):
     """Fill in the slopes of further outputs."""
-    row, steps, out, state, m = events.row, events.steps, events.out, room.state, len(layer.z)
+    row, steps, out, state, m = events.row, events.steps, events.out, room.state, layer.m
     there = 3 * m - here
     for o in range(1, out.shape[1]):
         t0 = t1 = t2 = t3 = spread(0.0)
@@ -153,7 +153,7 @@ def _share_more(rows, layer, events, e, room, here, last):
             s2 = times_plus(spread(steps[e + 2, 0]), load(rows, row[e + 2] + i), s2)
             s3 = load(state, there + 3 * i + WIDTH)
             turn = load(state, here + 3 * i + 2 * WIDTH)
-            gain = choose(turn, load(layer.slope, i), spread(1.0))
+            gain = choose(turn, load(layer.slopes, layer.unit + i), spread(1.0))
             share = times(gain, load(last, o * m + i))
             t0, t1 = times_plus(share, s0, t0), times_plus(share, s1, t1)
             t2, t3 = times_plus(share, s2, t2), times_plus(share, s3, t3)
@@ -192,8 +192,8 @@ def _zero(events, e, b, track):
 @inlined
 def _kink(rows, layer, events, e, room, here, i, last, line, knots, found):
     """Append the kinks of a unit that passes 0; mend the slopes of the outputs."""
-    out, flips, track, m = events.out, events.flips, room.track, len(layer.z)
-    slope = number(layer.slope, i)
+    out, flips, track, m = events.out, events.flips, room.track, layer.m
+    slope = number(layer.slopes, layer.unit + i)
     turn, b0, b1, b2, b3 = _again(rows, events, e, room, here, 3 * m - here, i)
     changes = np.uint64(b0 | (b1 != b0) << 1 | (b2 != b1) << 2 | (b3 != b2) << 3)
     change = turn * (slope - 1.0)
@@ -242,7 +242,7 @@ def _put_events(events, n, line, knots, found):
     return found
 
 
-@kernel
+@called
 def put_flips(events, n, last, line, knots, found):
     """Append the kinks of outputs that have `last` of the units which flip at events from 1 on."""
     for e in range(1, n):
@@ -258,8 +258,8 @@ def put_flips(events, n, last, line, knots, found):
 @inlined
 def _flip(rows, layer, events, e, room, here, i, returned):
     """Put down where a unit flips, in order; mend what it returns."""
-    track, m = room.track, len(layer.z)
-    slope = number(layer.slope, i)
+    track, m = room.track, layer.m
+    slope = number(layer.slopes, layer.unit + i)
     if slope == 1.0:
         return
     turn, b0, b1, b2, b3 = _again(rows, events, e, room, here, 3 * m - here, i)

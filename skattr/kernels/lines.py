@@ -9,11 +9,11 @@ weights; an earlier event changes them all, and those of one walk are computed t
 
 import numpy as np
 
-from skattr.kernels.compiled import kernel
+from skattr.kernels.compiled import called, kernel
 from skattr.kernels.line_rooms import BLOCK, Layer, Line
 from skattr.kernels.line_units import put_flips, walk_last_layer, walk_layer
 from skattr.kernels.sparse_rows import multiply
-from skattr.kernels.vectors import WIDTH, choose, load, spread, store, times, times_plus
+from skattr.kernels.vectors import WIDTH, choose, load, number, spread, store, times, times_plus
 
 LEAP = 64.0  # from u to beyond that multiple of it slopes are computed afresh
 MOST = np.finfo(np.float64).max
@@ -21,99 +21,109 @@ DONE, EVENTS, KNOTS = 0, 1, 2  # what there was no room for
 
 
 @kernel
-def walk_lines(units, start, rays, weight, room, knots, first, found):
-    """Walk along lines from the first on, and append all knots of the output to those found.
-
-    `rays` (2, M) are slopes behind all events to the right and to the left; rises are multiplied by
-    the weights of the lines. Knots to the left are negative, or -0. Returns which line there is not
-    enough room for, how many knots were found before it, and room for what.
-    """
+def walk_one_layer(units, start, rays, weight, events, returned, knots, first, found):
+    """Do what `walk_lines` does, in a network with one hidden layer."""
+    M = len(units.slopes)
     for i in range(first, len(weight)):
         begin = found
-        for side in (1.0, -1.0):
-            line, ray = Line(side, weight[i]), rays[0 if side > 0.0 else 1]
-            found = _walk(units, start, i, ray, line, room, knots, found)
-            if found < 0:
-                return i, begin, -found
+        for way in range(2):
+            line = Line(1.0 - 2.0 * way, weight[i])
+            n = _first_events(units, start, i, rays, way * M, line.side, events, returned)
+            if found + n > len(knots.table):
+                return i, begin, KNOTS
+            found = put_flips(events, n, units.last, line, knots, found)
         knots.ends[i] = found
     return len(weight), found, DONE
 
 
 @kernel
-def _walk(units, start, i, ray, line, room, knots, found):
-    """Walk along line i to one side; return the number of knots, or -what there is no room for."""
-    end, L, p = len(units.weights), len(units.widths), units.widths[0]
-    here, there, rows, before, behind = room[:5]
-    n = _first_events(units, start, i, ray, line.side, here, before)
-    if L == 1:
-        if found + n > len(knots.table):
-            return -KNOTS
-        return put_flips(here, n, units.last, line, knots, found)
-    n_before, u, w = np.int64(1), p, np.int64(0)  # how often all slopes of the layer before change
-    for at in range(1, L):
-        m = units.widths[at]
-        own = slice(u, u + m)
-        layer = Layer(units.slopes[own], start.numbers[i, own], start.turns[i, own])
-        if at == 1:
-            _fill(start.slopes[i, own], line.side, rows, end)
-        else:
-            multiply(before, n_before, p, units.tiles, w, m, rows, end, room.work)
-        _plan(rows, w, p, m, end, n_before, here, n, before, ray[own], room.entering)
-        if at + 1 == L:
-            break
-        n_before, n = n, walk_layer(rows, layer, here, n, room, behind, there)
-        if n < 0:
-            return -EVENTS
-        here, there, before, behind = there, here, behind, before
-        u, w, p = u + m, w + m * p, m
-    if found + n * (m + 1) > len(knots.table):
-        return -KNOTS
-    return walk_last_layer(rows, layer, units.last, here, n, room, line, knots, found)
+def walk_lines(units, start, rays, weight, room, deeper, knots, first, found):
+    """Walk along lines from the first on, and append all knots of the output to those found.
+
+    `rays` (2, M) are slopes behind all events to the right and to the left; rises are multiplied by
+    the weights of the lines. Knots to the left are negative, or -0. Returns which line there is not
+    enough room for, how many knots were found before it, and room for what. `deeper` is None for
+    networks with two hidden layers: what three need is not compiled then.
+    """
+    here, passing, rows, before, entering = room
+    if deeper is not None:
+        there, behind, work = deeper
+    end, L, M = len(units.weights), len(units.widths), len(units.slopes)
+    for i in range(first, len(weight)):
+        begin = found
+        for way in range(2):
+            line, ray, p = Line(1.0 - 2.0 * way, weight[i]), way * M, units.widths[0]
+            n = _first_events(units, start, i, rays, ray, line.side, here, before)
+            u, w, m = p, np.int64(0), units.widths[1]
+            layer = Layer(units.slopes, start.numbers, start.turns, u, i * M + u, m)
+            _fill(start.slopes, layer.at, m, line.side, rows, end)
+            n_before = np.int64(1)  # how often all slopes of the layer before change
+            _plan(rows, w, p, m, end, n_before, here, n, before, rays, ray + u, entering)
+            if deeper is not None:
+                for depth in range(2, L):
+                    n_before, n = n, walk_layer(rows, layer, here, n, passing, behind, there)
+                    if n < 0:
+                        return i, begin, EVENTS
+                    u, w, p, m = u + m, w + m * p, m, units.widths[depth]
+                    layer = Layer(units.slopes, start.numbers, start.turns, u, i * M + u, m)
+                    multiply(behind, n_before, p, units.tiles, w, m, rows, end, work)
+                    _plan(rows, w, p, m, end, n_before, there, n, behind, rays, ray + u, entering)
+                    here, there, before, behind = there, here, behind, before
+            if found + n * (m + 1) > len(knots.table):
+                return i, begin, KNOTS
+            found = walk_last_layer(rows, layer, units.last, here, n, passing, line, knots, found)
+        knots.ends[i] = found
+    return len(weight), found, DONE
 
 
-@kernel
-def _first_events(units, start, i, ray, side, events, returned):
+@called
+def _first_events(units, start, i, rays, ray, side, events, returned):
     """Fill events with the start and the flips of the first layer; return their number.
 
-    `returned` gets the slopes of what the units return at u = 0.
+    `returned` gets the slopes of what the units return at u = 0. Slopes behind all events stand in
+    `rays` from `ray` on.
     """
-    time, unit, amount = events[:3]
-    places, order = start.places[i], start.order[i]
-    m, n, middle = len(places), 1, 0
+    time, unit, amount, places, order = (
+        events.time, events.unit, events.amount, start.places, start.order
+    )  # fmt: skip
+    m, n, middle = places.shape[1], 1, 0
     time[0], unit[0], amount[0] = 0.0, -1, 0.0
-    while middle < m and np.copysign(1.0, places[order[middle]]) < 0.0:
+    while middle < m and np.copysign(1.0, places[i, order[i, middle]]) < 0.0:
         middle += 1
     begin, end, step = (middle, m, 1) if side > 0.0 else (middle - 1, -1, -1)
     for e in range(begin, end, step):
-        h = order[e]
-        if abs(places[h]) == np.inf:
+        h = order[i, e]
+        place = abs(places[i, h])
+        if place == np.inf:
             break
-        time[n], unit[n], amount[n] = abs(places[h]), h, (1.0 - units.slopes[h]) * abs(ray[h])
+        time[n], unit[n] = place, h
+        amount[n] = (1.0 - units.slopes[h]) * abs(number(rays, ray + h))
         n += 1
     for h in range(0, m, WIDTH):
         turn = load(start.turns, i * len(units.slopes) + h)
         gain = choose(turn, load(units.slopes, h), spread(1.0))
-        store(returned, h, times(gain, load(ray, h)))
+        store(returned, h, times(gain, load(rays, ray + h)))
     return n
 
 
-@kernel
-def _fill(slopes, side, rows, end):
-    for i in range(0, len(slopes), WIDTH):
-        store(rows, end + i, times(spread(side), load(slopes, i)))
+@called
+def _fill(slopes, at, m, side, rows, end):
+    for i in range(0, m, WIDTH):
+        store(rows, end + i, times(spread(side), load(slopes, at + i)))
 
 
-@kernel
-def _plan(rows, own, p, m, fresh, n_fresh, events, n, incoming, ray, entering):
+@called
+def _plan(rows, own, p, m, fresh, n_fresh, events, n, incoming, rays, ray, entering):
     """Fill in what happens at n events, and that nothing does behind them.
 
     `rows` has the p rows of the weights, transposed, from `own` on, from `fresh` on n_fresh rows of
     slopes of the layer where all of them change, with room for n + 1 in all; `incoming` are the
-    slopes of what the layer before returns there; `ray` those of the layer behind the last event,
-    where it goes on as far as numbers do; `entering` is room for p numbers. Where the next event is
-    far away, what is left of slopes that cancel would count: they are computed afresh.
+    slopes of what the layer before returns there; `rays`, from `ray` on, those of the layer behind
+    the last event, where it goes on as far as numbers do; `entering` is room for p numbers. Where
+    the next event is far away, what is left of slopes that cancel would count: they are computed
+    afresh.
     """
-    time, unit, amount, row, steps = events[:5]
+    time, unit, amount, row, steps, _, _ = events
     met, free, here = 0, fresh + n_fresh * m, 0.0
     for e in range(n - 1):
         du, place, factor, keep = time[e + 1] - here, own + unit[e] * m, amount[e], 1.0
@@ -128,14 +138,14 @@ def _plan(rows, own, p, m, fresh, n_fresh, events, n, incoming, ray, entering):
             free += m
         row[e], steps[e, 0], steps[e, 1], steps[e, 2] = place, factor, keep, du
         here = time[e + 1]
-    _fill(ray, 1.0, rows, free)
+    _fill(rays, ray, m, 1.0, rows, free)
     row[n - 1], steps[n - 1, 0], steps[n - 1, 1], steps[n - 1, 2] = free, 1.0, 0.0, MOST
     time[n] = np.inf
     for e in range(n, n + BLOCK - 1):
         row[e], steps[e, 0], steps[e, 1], steps[e, 2] = own, 0.0, 1.0, 0.0
 
 
-@kernel
+@called
 def _afresh(rows, own, p, m, unit, amount, e, entering, row):
     """Fill a row with the slopes behind event e, given those that came in when all changed.
 

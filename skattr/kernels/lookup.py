@@ -1,16 +1,22 @@
 """From values to codes, and from codes to the values of curves."""
 
 import numpy as np
-from numba import njit
+
+from skattr.kernels.compiled import kernel
 
 
-@njit(cache=True, nogil=True)
 def rank(values, edges, codes):
     """Fill codes with 0 where a value is missing, else 1 + the number of edges below it."""
+    # one type of each array, so that the kernel is compiled once
+    _rank(np.ascontiguousarray(values, np.float64), np.ascontiguousarray(edges, np.float64), codes)
+
+
+@kernel
+def _rank(values, edges, codes):
     n_edges = edges.shape[0]
     for i in range(values.shape[0]):
-        value = np.float64(values[i])
-        if np.isnan(value):
+        value = values[i]
+        if value != value:
             codes[i] = 0
             continue
         low = 0
@@ -24,7 +30,7 @@ def rank(values, edges, codes):
         codes[i] = 1 + low
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def look_up(codes, columns, curve, out):
     """Fill out[i, a] with the value of curve a at the code of its column; columns -1 are left.
 

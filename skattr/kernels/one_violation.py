@@ -15,22 +15,19 @@ sorted by code: the nearest of the stored prefixes, plus or minus a few rows.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from skattr.kernels.bits import ALL, ONE, ZERO, restrict, weigh
+from skattr.kernels.bits import ALL, ONE, WORD, ZERO, restrict, weigh
 from skattr.kernels.boxes import (
     COLUMN,
     LEFT,
     MISSING,
-    RIGHT,
     SPLIT,
     add_own,
     add_total,
-    go_back,
-    go_left,
-    go_right,
-    whole,
+    narrow,
+    new_path,
 )
+from skattr.kernels.compiled import inlined, kernel
 
 STRIDE = 256  # rows between two stored prefixes
 
@@ -45,6 +42,15 @@ class Rows(NamedTuple):
     missing: np.ndarray  # (d, words) the rows of code 0
     weights: np.ndarray  # (n,)
     equal: bool  # whether all weights are the same
+
+
+class Sets(NamedTuple):
+    """The rows at each level of the path: in slot 0 the set A, in the others the sets E."""
+
+    stack: np.ndarray  # (levels, n_slots, words)
+    side: np.ndarray  # (levels + 1, words) the rows that each split sends left; behind it, all
+    active: np.ndarray  # (levels, n_slots + 1) the attributions of the sets E
+    n_sets: np.ndarray  # (levels,)
 
 
 def index_rows(codes, weights, offset):
@@ -64,7 +70,7 @@ def index_rows(codes, weights, offset):
     return rows
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _index(codes, offset, order, start, prefixes, missing):
     d, n = codes.shape
     for k in range(d):
@@ -85,12 +91,13 @@ def _index(codes, offset, order, start, prefixes, missing):
         for i in range(start[base]):
             missing[k, order[k, i] >> 6] |= ONE << np.uint64(order[k, i] & 63)
         for p in range(1, prefixes.shape[1]):
-            prefixes[k, p] = prefixes[k, p - 1]
+            for w in range(prefixes.shape[2]):
+                prefixes[k, p, w] = prefixes[k, p - 1, w]
             for i in range((p - 1) * STRIDE, p * STRIDE):
                 prefixes[k, p, order[k, i] >> 6] |= ONE << np.uint64(order[k, i] & 63)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def fill_side(nodes, node, sets, offset, is_set, order, start, prefixes, missing, side, level):
     """Fill side with the rows that a split sends left."""
     k = nodes[node, COLUMN]
@@ -116,110 +123,99 @@ def fill_side(nodes, node, sets, offset, is_set, order, start, prefixes, missing
     for w in range(side.shape[1]):
         side[level, w] = prefixes[k, nearest, w]
     at = nearest * STRIDE
-    for i in range(min(at, end), max(at, end)):  # rows to add, or rows to take out
+    for i in range(
+        at if at < end else end, end if at < end else at
+    ):  # rows to add, or rows to take out
         side[level, order[k, i] >> 6] ^= ONE << np.uint64(order[k, i] & 63)
     if start[base] > 0 and not nodes[node, MISSING]:
         for w in range(side.shape[1]):
             side[level, w] &= ~missing[k, w]
 
 
-@njit(cache=True, nogil=True)
+def new_sets(table, owners, n):
+    """Return the sets at a root, where all of n rows are in A."""
+    levels = table.depth + 2
+    n_slots = min(len(owners.single), table.depth + 1) + 1
+    stack = np.zeros((levels, n_slots, -(-n // WORD)), np.uint64)
+    stack[0, 0] = ALL
+    if n % WORD:
+        stack[0, 0, -1] = (1 << n % WORD) - 1
+    side = np.full((levels + 1, stack.shape[2]), ALL, np.uint64)
+    return Sets(stack, side, np.zeros((levels, n_slots + 1), np.int32), np.ones(levels, np.int32))
+
+
 def walk(table, trees, owners, rows, sums):
-    """Add the contributions of one block of rows to the boxes of some trees."""
-    nodes, roots, values, sets, offset, is_set, depth = table
+    """Add the contributions of one block of rows to the boxes of some trees that have splits."""
+    sets = new_sets(table, owners, rows.codes.shape[1])
+    _walk(table, trees, owners, rows, sums, new_path(table), sets)
+
+
+@kernel
+def _walk(table, trees, owners, rows, sums, path, row_sets):
+    nodes, roots, values, sets, offset, is_set, _ = table
     owner, single, group = owners
-    codes, order, start, prefixes, missing, weights, equal = rows
+    _, order, start, prefixes, missing, weights, equal = rows
     jumps, constant, total, box_weights = sums
-    n = codes.shape[1]
-    n_words = missing.shape[1]
-    levels = depth + 2
-    # the rows at each level of the path: in slot 0 the set A, in the others the sets E
-    n_slots = min(single.shape[0], depth + 1) + 1
-    stack = np.zeros((levels, n_slots, n_words), np.uint64)
-    active = np.zeros((levels, n_slots), np.int32)  # the attributions of the sets E
-    n_sets = np.ones(levels, np.int32)
-    side = np.zeros((levels, n_words), np.uint64)
-    everything = np.full((levels, n_words), ALL, np.uint64)
-    node_at = np.zeros(levels, np.int32)
-    phase = np.zeros(levels, np.int8)
-    interval, saved, allowed, saved_allowed = whole(offset, is_set, levels)
-    for r in range(n):
-        stack[0, 0, r >> 6] |= ONE << np.uint64(r & 63)
-    for t in trees:
+    node_at, turn, interval, allowed, saved, saved_allowed = path
+    stack, side, active, n_sets = row_sets
+    everything = side.shape[0] - 1
+    for i in range(trees.shape[0]):
+        t = trees[i]
         output = roots[t, 1]
-        level = 0
+        level = np.int64(0)  # for a literal 0 numba compiles all below once more
         node_at[0] = roots[t, 0]
-        phase[0] = 0
-        if nodes[roots[t, 0], COLUMN] < 0:  # a tree that is one box
-            weight = weigh(stack, 0, 0, everything, ZERO, weights, equal)
-            add_total(values, nodes[roots[t, 0], LEFT], output, weight, total, box_weights)
-            continue
+        turn[0] = 0
         while level >= 0:
             node = node_at[level]
-            g = owner[nodes[node, COLUMN]]
-            phase[level] += 1
-            if phase[level] == 1:
+            turn[level] += 1
+            now = turn[level]
+            if now == 1:
                 fill_side(
                     nodes, node, sets, offset, is_set,
                     order, start, prefixes, missing, side, level,
                 )  # fmt: skip
-                go_left(
-                    nodes, node, sets, offset, is_set,
-                    interval, saved, allowed, saved_allowed, level,
-                )  # fmt: skip
-                child = nodes[node, LEFT]
-                flip = ZERO
-            elif phase[level] == 2:
-                go_right(
-                    nodes, node, sets, offset, is_set,
-                    interval, saved, allowed, saved_allowed, level,
-                )  # fmt: skip
-                child = nodes[node, RIGHT]
-                flip = ALL
-            else:
-                go_back(nodes, node, offset, is_set, interval, saved, allowed, saved_allowed, level)
+            narrow(
+                nodes, node, now, sets, offset, is_set,
+                interval, allowed, saved, saved_allowed, level,
+            )  # fmt: skip
+            if now == 3:
                 level -= 1
                 continue
-            mine = -1  # the slot of E_g; if it was dropped as empty, A is empty too, so E_g is A
-            for s in range(1, n_sets[level]):
+            child = nodes[node, now]
+            inner = nodes[child, COLUMN] >= 0
+            g = owner[nodes[node, COLUMN]]
+            n = n_sets[level]
+            mine = n if g >= 0 else -1  # the slot of E_g; if it was dropped as empty, so is A
+            for s in range(1, n):
                 if active[level, s] == g:
                     mine = s
-            if nodes[child, COLUMN] >= 0:
-                any_row = restrict(stack, level, 0, side, flip, 0)
-                count = 1
-                for s in range(1, n_sets[level]):
-                    if s == mine:
-                        kept = restrict(stack, level, s, everything, ZERO, count)
-                    else:
-                        kept = restrict(stack, level, s, side, flip, count)
-                    if kept:
-                        active[level + 1, count] = active[level, s]
+            count = np.int64(0)
+            any_row = False
+            weight = 0.0
+            for s in range(max(n, mine + 1)):
+                slot = s if s < n else 0  # the first condition on g: E_g is A
+                j = active[level, s] if s < n else g
+                free = s == mine  # the split puts no condition on these rows
+                row = everything if free else level
+                flip = ALL if now == 2 and not free else ZERO
+                if inner:
+                    kept = restrict(stack, level, slot, side, row, flip, count)
+                    any_row |= kept
+                    if kept or s == 0:
+                        active[level + 1, count] = j
                         count += 1
-                if mine < 0 <= g and restrict(stack, level, 0, everything, ZERO, count):
-                    active[level + 1, count] = g
-                    count += 1
-                if any_row or count > 1:
-                    level += 1
-                    n_sets[level] = count
-                    node_at[level] = child
-                    phase[level] = 0
-                continue
-            box = nodes[child, LEFT]
-            weight = weigh(stack, level, 0, side, flip, weights, equal)
-            add_total(values, box, output, weight, total, box_weights)
-            for s in range(1, n_sets[level] + 1):
-                if s < n_sets[level]:
-                    j = active[level, s]
-                    if s == mine:
-                        except_j = weigh(stack, level, s, everything, ZERO, weights, equal)
-                    else:
-                        except_j = weigh(stack, level, s, side, flip, weights, equal)
-                elif mine < 0 <= g:  # its first condition: E_g is A
-                    j = g
-                    except_j = weigh(stack, level, 0, everything, ZERO, weights, equal)
+                    continue
+                some = weigh(stack, level, slot, side, row, flip, weights, equal)
+                if s == 0:
+                    weight = some
+                    add_total(values, nodes[child, LEFT], output, weight, total, box_weights)
                 else:
-                    break
-                add_own(
-                    values, box, output, weight, j, except_j, offset, is_set,
-                    interval, allowed, single, group, jumps, constant, box_weights,
-                )  # fmt: skip
+                    add_own(
+                        values, nodes[child, LEFT], output, weight, j, some, offset, is_set,
+                        interval, allowed, single, group, jumps, constant, box_weights,
+                    )  # fmt: skip
+            if any_row:
+                level += 1
+                n_sets[level] = count
+                node_at[level] = child
+                turn[level] = 0

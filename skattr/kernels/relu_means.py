@@ -13,7 +13,8 @@ converges slowly, have closed forms without cancellation.
 import math
 
 import numpy as np
-from numba import njit
+
+from skattr.kernels.compiled import inlined, kernel
 
 FAR = 9.0  # standard deviations beyond which the ReLU of a normal number is 0 or itself
 STEPS = 8  # intervals in a standard deviation
@@ -41,27 +42,32 @@ def _taylor():
 TAYLOR = _taylor()  # (n_intervals, 11)
 
 
-@njit(cache=True, nogil=True)
-def normal_mean(m, s):
+@kernel
+def normal_mean(m, s, taylor):
     """Return E max(0, N(m, s²)) = s g(m / s)."""
     if not abs(m) < FAR * s:  # also where m is not finite
         return m if not m < 0.0 else 0.0
     z = m / s
-    k = min(int((z + FAR) * STEPS), TAYLOR.shape[0] - 1)
+    k = int((z + FAR) * STEPS)
+    k = k if k < taylor.shape[0] else taylor.shape[0] - 1
     h = z - ((k + 0.5) / STEPS - FAR)
-    value = TAYLOR[k, 10]
+    value = taylor[k, 10]
     for i in range(9, -1, -1):
-        value = value * h + TAYLOR[k, i]
+        value = value * h + taylor[k, i]
     return s * value
 
 
-@njit(cache=True, nogil=True)
 def add_normal(t, shares, constants, centers, slopes, scales, slope, weight, out):
     """Add Σ_c shares[i, c] Σ_u weight[o, u] · (mean activation of unit u) to out[i, o].
 
     In component c unit u is normal with the mean constants[c, u] + slopes[c, u] · (t_i -
     centers[c]) and the standard deviation scales[c, u].
     """
+    _add_normal(t, shares, constants, centers, slopes, scales, slope, weight, out, TAYLOR)
+
+
+@kernel
+def _add_normal(t, shares, constants, centers, slopes, scales, slope, weight, out, taylor):
     n_components, n_units = constants.shape
     for i in range(t.shape[0]):
         for c in range(n_components):
@@ -74,23 +80,33 @@ def add_normal(t, shares, constants, centers, slopes, scales, slope, weight, out
                     mean += slopes[c, u, q] * (t[i, q] - centers[c, q])
                 value = slope[u] * mean
                 if slope[u] != 1.0:
-                    value += (1.0 - slope[u]) * normal_mean(mean, scales[c, u])
+                    value += (1.0 - slope[u]) * normal_mean(mean, scales[c, u], taylor)
                 value *= share
                 for o in range(out.shape[1]):
                     out[i, o] += weight[o, u] * value
 
 
-@njit(cache=True, nogil=True)
 def uniform_means(constants, sides, out):
     """Fill out[i] with E max(0, constants[i] + Σ_k sides[k] U_k); returns a bound on the error."""
     a = np.sort(np.abs(sides[sides != 0.0]))[::-1].copy()
-    whole = a.sum()
+    whole = float(a.sum())
     size, error = _few(a, TOLERANCE * whole)
     a = a[:size]
-    series = np.empty(0)
+    series = np.empty(CHUNK)
+    n = 0
     if size > 2:
-        series, tail = _series(a)
+        n, tail = _fill_series(a, float(a.sum()), series)
+        while n < 0:
+            series = np.empty(2 * len(series))
+            n, tail = _fill_series(a, float(a.sum()), series)
         error += tail
+    _fill_means(constants, a, whole, float(a.sum()), series[:n], out)
+    return error
+
+
+@kernel
+def _fill_means(constants, a, whole, total, series, out):
+    size = a.shape[0]
     for i in range(constants.shape[0]):
         c = constants[i]
         if not abs(c) < whole:  # also NaN
@@ -99,14 +115,12 @@ def uniform_means(constants, sides, out):
             out[i] = _one(c, a[0])
         elif size == 2:
             out[i] = _two(c, a[0], a[1])
-        elif abs(c) >= a.sum():
-            out[i] = max(c, 0.0)
+        elif abs(c) >= total:
+            out[i] = c if c > 0.0 else 0.0
         else:
-            out[i] = (c + _mean_size(c, a.sum(), series)) / 2
-    return error
+            out[i] = (c + _mean_size(c, total, series)) / 2
 
 
-@njit(cache=True, nogil=True)
 def _few(a, allowed):
     """Return how many of the descending a_k count, and how much the others may change.
 
@@ -122,35 +136,39 @@ def _few(a, allowed):
     return size, change
 
 
-@njit(cache=True, nogil=True)
+@inlined
 def _one(c, a):
     """Return the mean of max(0, c + a U)."""
     if abs(c) >= a:
-        return max(c, 0.0)
+        return c if c > 0.0 else 0.0
     return (c + a) * (c + a) / (4.0 * a)
 
 
-@njit(cache=True, nogil=True)
+@inlined
 def _two(c, a, b):
     """Return the mean of max(0, c + a U + b V), a >= b: of _one over an interval, by its pieces."""
-    ends = (-1.0, min(max((-a - c) / b, -1.0), 1.0), min(max((a - c) / b, -1.0), 1.0), 1.0)
     total = 0.0
-    for k in range(3):
-        middle, half = (ends[k] + ends[k + 1]) / 2, (ends[k + 1] - ends[k]) / 2
-        for sign in (-1.0, 1.0):  # two nodes are exact on polynomials of degree 3
-            total += half * _one(c + b * (middle + sign * half / math.sqrt(3.0)), a)
+    begin = -1.0
+    for piece in range(3):
+        end = 1.0 if piece == 2 else ((2 * piece - 1) * a - c) / b
+        end = -1.0 if end < -1.0 else 1.0 if end > 1.0 else end
+        middle, half = (begin + end) / 2, (end - begin) / 2
+        for node in range(2):  # two nodes are exact on polynomials of degree 3
+            t = middle + (2 * node - 1) * half / math.sqrt(3.0)
+            total += half * _one(c + b * t, a)
+        begin = end
     return total / 2
 
 
-@njit(cache=True, nogil=True)
-def _series(a):
-    """Return the coefficients of cos(n π c / T), n = 1, 3, …, and a bound on what is left out."""
-    total = a.sum()
+@kernel
+def _fill_series(a, total, series):
+    """Fill in the coefficients of cos(n π c / T) for n = 1, 3, 5 and so on.
+
+    Returns how many, or -1 if there is no room for them, and a bound on what is left out.
+    """
     period = 2.0 * total
     factor = 4.0 * period / (math.pi * math.pi)
-    found = np.empty(CHUNK)
-    size = 0
-    while True:
+    for size in range(series.shape[0]):
         n = 2 * size + 1
         term, bound, power = factor / (n * n), factor / 2, 0
         for k in range(a.shape[0]):
@@ -159,24 +177,22 @@ def _series(a):
             if x > 1.0:
                 bound /= x
                 power += 1
-        if size == found.shape[0]:
-            found = np.concatenate((found, np.empty(size)))
-        found[size] = term
-        size += 1
+        series[size] = term
         # Σ_{odd m > n} m^-(2 + power) <= n^-(1 + power) / (2 (1 + power)), x ~ m; half goes into E
         tail = bound / (2.0 * n * (1 + power))
         if tail <= TOLERANCE * total:
-            return found[:size], tail
+            return size + 1, tail
+    return -1, 0.0
 
 
-@njit(cache=True, nogil=True)
+@inlined
 def _mean_size(c, total, series):
     """Return E|S|."""
     angle = math.pi * c / (2.0 * total)
     cosine, sine = math.cos(angle), math.sin(angle)
     turn, across = math.cos(2 * angle), math.sin(2 * angle)
     result = total  # T / 2
-    for term in series:
-        result -= term * cosine
+    for i in range(series.shape[0]):
+        result -= series[i] * cosine
         cosine, sine = cosine * turn - sine * across, sine * turn + cosine * across
     return result

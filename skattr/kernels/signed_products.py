@@ -6,67 +6,62 @@ where nothing has mass, by the masses' absolute values.
 """
 
 import numpy as np
-from numba import njit
 
 from skattr.kernels.box_products import mass_on_path
-from skattr.kernels.boxes import COLUMN, LEFT, RIGHT, add_total, go_back, go_left, go_right, whole
+from skattr.kernels.boxes import COLUMN, LEFT, add_total, narrow, new_path
+from skattr.kernels.compiled import kernel
 
 
-@njit(cache=True, nogil=True)
 def walk(table, trees, owners, cumulated, sums):
-    """Add all boxes of some trees.
+    """Add all boxes of some trees that have splits.
 
     cumulated (2, n_codes): for each column the mass of code 0, then the running mass of the others;
     and the same of absolute values.
     """
-    nodes, roots, values, sets, offset, is_set, depth = table
-    _jumps, _constant, total, box_weights = sums
+    mass = np.empty(len(table.is_set))
+    saved_mass = np.empty(table.depth + 2)
+    _walk(table, trees, cumulated, sums, new_path(table), mass, saved_mass)
+
+
+@kernel
+def _walk(table, trees, cumulated, sums, path, mass, saved_mass):
+    nodes, roots, values, sets, offset, is_set, _ = table
+    _, _, total, box_weights = sums
+    node_at, turn, interval, allowed, saved, saved_allowed = path
     mass_of, size_of = cumulated[0], cumulated[1]
-    d = is_set.shape[0]
-    levels = depth + 2
-    node_at = np.zeros(levels, np.int32)
-    phase = np.zeros(levels, np.int8)
-    saved_mass = np.zeros(levels)
-    interval, saved, allowed, saved_allowed = whole(offset, is_set, levels)
-    mass = np.empty(d)  # of each column's codes on the path
-    for k in range(d):
+    for k in range(mass.shape[0]):  # of each column's codes on the path
         mass[k] = mass_on_path(k, offset, is_set, interval, allowed, mass_of)
-    for t in trees:
+    for i in range(trees.shape[0]):
+        t = trees[i]
         output = roots[t, 1]
-        level = 0
+        level = np.int64(0)  # for a literal 0 numba compiles all below once more
         node_at[0] = roots[t, 0]
-        phase[0] = 0
-        if nodes[roots[t, 0], COLUMN] < 0:  # a tree that is one box
-            add_total(values, nodes[roots[t, 0], LEFT], output, mass.prod(), total, box_weights)
-            continue
+        turn[0] = 0
         while level >= 0:
             node = node_at[level]
             k = nodes[node, COLUMN]
-            phase[level] += 1
-            if phase[level] == 1:
-                go_left(
-                    nodes, node, sets, offset, is_set,
-                    interval, saved, allowed, saved_allowed, level,
-                )  # fmt: skip
+            turn[level] += 1
+            now = turn[level]
+            narrow(
+                nodes, node, now, sets, offset, is_set,
+                interval, allowed, saved, saved_allowed, level,
+            )  # fmt: skip
+            if now == 1:
                 saved_mass[level] = mass[k]
-                child = nodes[node, LEFT]
-            elif phase[level] == 2:
-                go_right(
-                    nodes, node, sets, offset, is_set,
-                    interval, saved, allowed, saved_allowed, level,
-                )  # fmt: skip
-                child = nodes[node, RIGHT]
-            else:
-                go_back(nodes, node, offset, is_set, interval, saved, allowed, saved_allowed, level)
+            elif now == 3:
                 mass[k] = saved_mass[level]
                 level -= 1
                 continue
+            child = nodes[node, now]
             if mass_on_path(k, offset, is_set, interval, allowed, size_of) == 0.0:
                 continue
             mass[k] = mass_on_path(k, offset, is_set, interval, allowed, mass_of)
             if nodes[child, COLUMN] >= 0:
                 level += 1
                 node_at[level] = child
-                phase[level] = 0
+                turn[level] = 0
                 continue
-            add_total(values, nodes[child, LEFT], output, mass.prod(), total, box_weights)
+            weight = 1.0
+            for c in range(mass.shape[0]):
+                weight *= mass[c]
+            add_total(values, nodes[child, LEFT], output, weight, total, box_weights)

@@ -10,7 +10,9 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core.errors import TypingError
-from numba.extending import intrinsic, models, register_model
+from numba.extending import models, register_model
+
+from skattr.kernels.compiled import intrinsic
 
 WIDTH = 8
 NUMBERS = ir.VectorType(ir.DoubleType(), WIDTH)
@@ -56,7 +58,25 @@ def _pointer(context, builder, signature, args):
     return builder.bitcast(builder.gep(array.data, [args[1]]), NUMBERS.as_pointer())
 
 
-@intrinsic
+def _store(array, place, numbers):
+    array.reshape(-1)[place : place + WIDTH] = numbers
+
+
+def _words(numbers):
+    return numbers.view(np.int64)
+
+
+def _word(bits):
+    return np.uint64(np.packbits(bits, bitorder="little")[0])
+
+
+def _total(numbers):
+    while len(numbers) > 1:
+        numbers = numbers[: len(numbers) // 2] + numbers[len(numbers) // 2 :]
+    return numbers[0]
+
+
+@intrinsic(lambda array, place: array.reshape(-1)[place : place + WIDTH].copy())
 def load(typingctx, array, place):
     """Return eight numbers of an array, from a place on."""
 
@@ -67,7 +87,7 @@ def load(typingctx, array, place):
     return vector(array, types.intp), codegen
 
 
-@intrinsic
+@intrinsic(_store)
 def store(typingctx, array, place, numbers):
     """Put eight numbers into an array, from a place on."""
 
@@ -79,7 +99,7 @@ def store(typingctx, array, place, numbers):
     return types.void(array, types.intp, vector), codegen
 
 
-@intrinsic
+@intrinsic(lambda array, place: array.reshape(-1)[place])
 def number(typingctx, array, place):
     """Return one number of an array. Unlike array[place] it takes no time to look for -1."""
 
@@ -91,7 +111,7 @@ def number(typingctx, array, place):
     return types.float64(array, types.intp), codegen
 
 
-@intrinsic
+@intrinsic(lambda number: np.full(WIDTH, number))
 def spread(typingctx, number):
     """Return a number eight times."""
 
@@ -102,7 +122,7 @@ def spread(typingctx, number):
     return vector(types.float64), codegen
 
 
-@intrinsic
+@intrinsic(lambda a, b: a * b)
 def times(typingctx, a, b):
     """Return a · b."""
 
@@ -112,7 +132,7 @@ def times(typingctx, a, b):
     return vector(vector, vector), codegen
 
 
-@intrinsic
+@intrinsic(lambda a, b, c: a * b + c)
 def times_plus(typingctx, a, b, c):
     """Return a · b + c, of vectors or of numbers, rounded once where the machine can."""
 
@@ -124,7 +144,7 @@ def times_plus(typingctx, a, b, c):
     return kind(kind, kind, kind), codegen
 
 
-@intrinsic
+@intrinsic(lambda test, a, b: np.where(test < 0.0, a, b))
 def choose(typingctx, test, a, b):
     """Return a where the test is below 0, else b."""
 
@@ -135,7 +155,7 @@ def choose(typingctx, test, a, b):
     return vector(vector, vector, vector), codegen
 
 
-@intrinsic
+@intrinsic(lambda a, b: np.where(a == 0.0, b, a))
 def unless_zero(typingctx, a, b):
     """Return a, or b where a is 0."""
 
@@ -145,7 +165,7 @@ def unless_zero(typingctx, a, b):
     return vector(vector, vector), codegen
 
 
-@intrinsic
+@intrinsic(lambda before, a, b: (_words(before) | (_words(a) ^ _words(b))).view(np.float64))
 def differ(typingctx, before, a, b):
     """Return a vector with the sign bits of `before`, and those where the signs of a and b differ.
 
@@ -159,7 +179,7 @@ def differ(typingctx, before, a, b):
     return vector(vector, vector, vector), codegen
 
 
-@intrinsic
+@intrinsic(lambda numbers: _word(np.signbit(numbers)))
 def signs(typingctx, numbers):
     """Return a word whose bit i is the sign bit of number i."""
 
@@ -170,7 +190,7 @@ def signs(typingctx, numbers):
     return types.uint64(vector), codegen
 
 
-@intrinsic
+@intrinsic(lambda numbers: _word(numbers != 0.0))
 def nonzero(typingctx, numbers):
     """Return a word whose bit i tells whether number i is not 0."""
 
@@ -181,7 +201,7 @@ def nonzero(typingctx, numbers):
     return types.uint64(vector), codegen
 
 
-@intrinsic
+@intrinsic(_total)
 def total(typingctx, numbers):
     """Return the sum of eight numbers."""
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from skattr import frames
 from skattr.kernels.boxes import COLUMN, LEFT, MISSING, RIGHT, SPLIT, Table
-from skattr.kernels.group_values import add_group
 from skattr.pieces.base import Pieces
 from skattr.pieces.cells import Nameless
 from skattr.pieces.enumeration import build
@@ -134,15 +133,32 @@ class Boxes(Pieces):
 
     def evaluate(self, codes: np.ndarray) -> np.ndarray:
         """Return f at the cells of codes (d, n), (n, k)."""
-        return self._add_up(self.table, self.constant, codes)
+        return self._add_up(self.table.values, self.constant, self._boxes_of(codes))
 
-    def _add_up(self, table: Table, constant: np.ndarray, codes: np.ndarray) -> np.ndarray:
-        """Return constant + Σ of a table's values at the cells of codes (d, n), (n, k)."""
-        everywhere = np.ones(len(self.grid.cells), np.bool_)
-        result = np.tile(constant, (codes.shape[1], 1))
-        once, nothing = np.ones(self.n_boxes), np.zeros(self.n_boxes)
-        add_group(table, everywhere, once, nothing, codes, result)
+    def _add_up(self, values: np.ndarray, constant: np.ndarray, boxes: np.ndarray) -> np.ndarray:
+        """Return constant + Σ of values (n_boxes, width) over boxes (n_trees, n), (n, k)."""
+        result = np.tile(constant, (boxes.shape[1], 1))
+        width = values.shape[1]
+        for (_, output), own in zip(self.table.roots, boxes, strict=True):
+            result[:, output : output + width] += values[own]
         return result
+
+    def _boxes_of(self, codes: np.ndarray) -> np.ndarray:
+        """Return the box of each tree that each cell of codes (d, n) is in, (n_trees, n)."""
+        nodes, sets, is_set = self.table.nodes, self.table.sets, self.table.is_set
+        n = codes.shape[1]
+        at = np.repeat(self.table.roots[:, 0], n)  # all trees go down together
+        on_the_way = np.arange(len(at))
+        while len(on_the_way):
+            own = nodes[at[on_the_way]]
+            inner = own[:, COLUMN] >= 0
+            on_the_way, own = on_the_way[inner], own[inner]
+            code = codes[own[:, COLUMN], on_the_way % n]
+            left = np.where(code == 0, own[:, MISSING] == 1, code <= own[:, SPLIT])
+            by_set = is_set[own[:, COLUMN]] != 0
+            left[by_set] = sets[(own[:, SPLIT] + code)[by_set]] == 1
+            at[on_the_way] = np.where(left, own[:, LEFT], own[:, RIGHT])
+        return nodes[at, LEFT].reshape(-1, n)
 
     def name_levels(self, X: Any) -> None:
         """Learn from X the names of levels that the model keeps no names of."""
@@ -169,9 +185,10 @@ class Boxes(Pieces):
         boxes = self.on(grid)
         u = max(part.rounding for part in self.parts)
         m = u * self._n_addends()
-        bound = m / (1 - m) * self._sizes(boxes.table, codes)
+        found = boxes._boxes_of(codes)
+        bound = m / (1 - m) * boxes._sizes(found)
         rounding = 1e-8 + 1e-12 * np.abs(self.table.values).max(initial=0.0)
-        return boxes.evaluate(codes), rounding + bound
+        return boxes._add_up(boxes.table.values, boxes.constant, found), rounding + bound
 
     def _n_addends(self) -> np.ndarray:
         """Return how many numbers the model adds for each output, (k,), weights of parts included.
@@ -184,11 +201,11 @@ class Boxes(Pieces):
             np.add.at(counts, reach.ravel(), 1)
         return counts
 
-    def _sizes(self, table: Table, codes: np.ndarray) -> np.ndarray:
-        """Return |constant| + Σ |leaf| over the leaves at the cells of codes (d, n), (n, k)."""
+    def _sizes(self, boxes: np.ndarray) -> np.ndarray:
+        """Return |constant| + Σ |leaf| over boxes (n_trees, n), (n, k)."""
         sizes = np.abs(np.concatenate([part.values for part in self.parts]))
         constant = np.sum([np.abs(part.constant) for part in self.parts], axis=0)
-        return self._add_up(table._replace(values=sizes), constant, codes)
+        return self._add_up(sizes, constant, boxes)
 
     def preprocessings(self) -> list:
         """Return the steps of all routes."""
@@ -300,7 +317,7 @@ def _table(
         np.concatenate(tables),
         np.concatenate(roots).astype(np.int32),
         np.concatenate(values),
-        np.frombuffer(b"".join(sets), np.uint8),
+        np.frombuffer(b"".join(sets), np.uint8).copy(),  # writable, as it is after a pickle
         grid.offset,
         np.array([not cells.ordered for cells in grid.cells], np.uint8),
         max(part.depth for part in parts),

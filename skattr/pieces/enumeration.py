@@ -89,14 +89,16 @@ def _numbers(grid: Grid, k: int) -> Cells:
     routes, (source,) = grid.routes, grid.cells[k].inputs
     fronts = [r.front for r in routes if r.steps is None or k in r.steps.untouched]
     edges = source.edges
+    plain = all(route.steps is None for route in routes)
+    partition = None if plain else (np.r_[-np.inf, edges, np.inf], np.arange(1, len(edges) + 2))
     return Cells(
         [source],
         np.arange(len(edges) + 2, dtype=np.int32)[:, None],
-        edges=edges if all(route.steps is None for route in routes) else None,
+        edges=edges if plain else None,
         takes_missing=all(front.takes_missing for front in fronts),
         takes_infinite=all(front.takes_infinite for front in fronts),
         dtype=routes[source.route].front.dtype,
-        partition=(np.r_[-np.inf, edges, np.inf], np.arange(1, len(edges) + 2)),
+        partition=partition,
     )
 
 

@@ -67,6 +67,7 @@ class Grid:
             for k, cells in enumerate(self.cells)
             if cells.labels is None
             and cells.partition is None
+            and cells.edges is None
             and (cells.open or any(source.track.effective not in NEAR for source in cells.inputs)
                  or not frames.is_number(self.row.X, k))
         ]  # fmt: skip
@@ -295,6 +296,9 @@ class Grid:
         The steps in front of one input must be known to be monotone.
         """
         cells = self.cells[k]
+        if cells.partition is None and cells.edges is not None:  # not kept: it is large
+            edges = cells.edges
+            return np.r_[-np.inf, edges, np.inf], np.arange(1, len(edges) + 2)
         mains = [s for s, source in enumerate(cells.inputs) if source.track.kind != MISSING]
         numeric = not frames.is_level(self.row.X, k) and cells.labels is None
         if cells.partition is None and numeric and not cells.open and len(mains) == 1:

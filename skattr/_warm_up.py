@@ -1,0 +1,76 @@
+"""Compile all kernels ahead: for images of containers, continuous integration, shared machines.
+
+Small models go through every engine that has kernels, on every kind of table that changes the types
+that kernels see. What is compiled is kept as always (kernels/compiled.py).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.neural_network import MLPRegressor
+
+from skattr.engines import Riemann
+from skattr.explainer import MeasureExplainer
+from skattr.measures import (
+    Conditional,
+    PartialDependence,
+    ProductMarginal,
+    Stieltjes,
+    Uniform,
+)
+
+
+def cases() -> Iterator[tuple[str, MeasureExplainer, pd.DataFrame]]:
+    """Yield what is explained: its name, an explainer that is not fitted yet, and rows."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.random((60, 4)), columns=list("abcd"))
+    y = X.to_numpy() @ [1.0, 2.0, 3.0, 4.0] + X["a"] * X["b"]
+    levels = X.assign(c=pd.Categorical(np.where(X["c"] < 0.5, "low", "high")))
+    groups = {"both": ["a", "b"]}
+
+    def explainer(model: Any, measure: Any, **more: Any) -> MeasureExplainer:
+        return MeasureExplainer(model, measure, random_state=0, **more)
+
+    forest = RandomForestRegressor(3, max_depth=3, random_state=0).fit(X, y)
+    boosting = HistGradientBoostingRegressor(
+        max_iter=3, min_samples_leaf=5, categorical_features="from_dtype"
+    ).fit(levels, y)
+    for name, model, table in (("forest", forest, X), ("boosting", boosting, levels)):
+        for measure in (PartialDependence(), ProductMarginal(), Conditional()):
+            yield f"{name}, {measure}", explainer(model, measure), table
+            yield f"{name}, {measure}, groups", explainer(model, measure, groups=groups), table
+    for hidden in ((4,), (4, 4), (4, 4, 4)):
+        network = MLPRegressor(hidden_layer_sizes=hidden, max_iter=5, random_state=0).fit(X, y)
+        for measure in (PartialDependence(), Conditional()):
+            yield f"network {hidden}, {measure}", explainer(network, measure), X
+        yield f"network {hidden}, Uniform()", explainer(network, Uniform()), X[:2]
+    one_layer = MLPRegressor(hidden_layer_sizes=(4,), max_iter=5, random_state=0).fit(X, y)
+    yield "closed form, normal", explainer(one_layer, Conditional("gaussian")), X
+    process = GaussianProcessRegressor(random_state=0).fit(X[:20], y[:20])
+    for measure in (PartialDependence(), Conditional()):
+        yield f"bumps, {measure}", explainer(process, measure), X[:20]
+    yield "grid", explainer(process, Uniform(), engine=Riemann(points=3)), X[:2]
+    for model in (process, forest):
+        for product in (False, True):
+            name = f"increments, {type(model).__name__}, {product}"
+            yield name, explainer(model, Stieltjes(_volume(product), product=product)), X[:2]
+
+
+def _volume(product: bool) -> Callable:
+    """Return a function whose increments are volumes, or its factors."""
+    return lambda y, x, j: y if product else np.prod(y, axis=-1)
+
+
+def warm_up() -> None:
+    """Compile all kernels."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # models that are not trained to the end
+        for _, explainer, X in cases():
+            explainer.fit(X).explain(X[:3])
