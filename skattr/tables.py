@@ -338,11 +338,17 @@ def _as_numbers(given: pd.Series, column: pd.Series, like: pd.Series, path: str)
                 f"{_misfit(given, int(far[0]), 'number', path)}: beyond 2**53, and the column has "
                 "missing values"
             )
-    result = _placed(given.astype(object), column, pd.NA)
     if like.dtype == object:
         return _placed(given.astype(object), column, _gap(like))
     plain = given.astype(np.float64) if not whole or gaps else given
-    return _fitting(result, like.dtype, _placed(plain, column, np.nan).astype(plain.dtype))
+    if not gaps:
+        return _fitting(plain, like.dtype, plain)
+    cells = np.full(len(column), np.nan)
+    cells[column.notna().to_numpy()] = plain
+    other = pd.Series(cells, index=column.index, name=column.name)
+    if isinstance(like.dtype, np.dtype):
+        return _fitting(other, like.dtype, other)
+    return _fitting(_placed(given.astype(object), column, pd.NA), like.dtype, other)
 
 
 def _as_booleans(given: pd.Series, column: pd.Series, like: pd.Series, path: str) -> pd.Series:
