@@ -1,26 +1,46 @@
-"""skattr: feature attributions as integrals of the model against a measure of your choice."""
+"""skattr: feature attributions as integrals of the model against a measure of your choice.
 
-import importlib
+Names are imported when they are first used (PEP 562), so that `import skattr` and
+`skattr --help` do not wait for numba, pandas and scikit-learn.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from skattr._version import __version__
-from skattr.curves import Curve
-from skattr.explainer import MeasureExplainer
-from skattr.explanation import Explanation
-from skattr.report import write_report
+
+if TYPE_CHECKING:
+    from skattr import axioms, datasets, engines, measures, metrics, optimize, plot
+    from skattr.curves import Curve
+    from skattr.explainer import MeasureExplainer
+    from skattr.explanation import Explanation
+    from skattr.report import write_report
 
 __all__ = [
-    "Curve", "Explanation", "MeasureExplainer", "__version__", "axioms", "metrics", "optimize",
-    "plot", "write_report",
+    "Curve", "Explanation", "MeasureExplainer", "__version__", "axioms", "datasets", "engines",
+    "measures", "metrics", "optimize", "plot", "write_report",
 ]  # fmt: skip
 
+_HOME = {
+    "Curve": "skattr.curves",
+    "Explanation": "skattr.explanation",
+    "MeasureExplainer": "skattr.explainer",
+    "write_report": "skattr.report",
+}
+_NOT_BUILT = ("distributed",)
 
-_LAZY = ("axioms", "metrics", "optimize", "plot")  # modules imported when they are first asked for
-_LATER = ("distributed",)
 
-
-def __getattr__(name: str) -> object:
-    if name in _LAZY:
-        return importlib.import_module(f"skattr.{name}")
-    if name in _LATER:  # an ImportError, because `from … import` would swallow another one's words
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        value = getattr(import_module(_HOME[name]), name)
+        globals()[name] = value  # found at once from now on
+        return value
+    if name in __all__:
+        return import_module(f"skattr.{name}")  # the import system keeps modules itself
+    if name in _NOT_BUILT:  # `from … import` would replace the words of an AttributeError
         raise ImportError(f"skattr.{name} is not built yet")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

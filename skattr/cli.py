@@ -9,14 +9,23 @@ import time
 import warnings
 from typing import Any
 
+from skattr import paths
 from skattr._version import __version__
 
-MEASURES = ("partial_dependence", "product_marginal", "conditional", "uniform", "expectation")
+MEASURES = (
+    "main_effect",
+    "conditional_effect",
+    "partial_dependence",
+    "product_marginal",
+    "conditional",
+    "uniform",
+    "expectation",
+)
 EXAMPLES = """examples:
   skattr demo
       fits a forest on bundled data, prints a table, writes report.html
   skattr explain --model model.skops --background train.csv --data test.csv -o values.csv
-      one attribution a row and column; to the terminal without -o
+      one value for each row and column; to the terminal without -o
   skattr report --model model.skops --background train.csv --data test.csv -o report.html
       the same as one HTML file
   skattr warm-up
@@ -27,8 +36,19 @@ exit code: 0 done, 1 something is wrong with what was given, 2 wrong usage
 INPUT_EXAMPLES = """examples:
   skattr {0} --model model.skops --background train.csv --data test.csv -o {1}
   skattr {0} --model model.skops --trust my_package.MyStep --background train.parquet \\
-      --data test.parquet --measure conditional -o {1}
+      --data test.parquet --measure conditional_effect -o {1}
   skattr {0} --model model.joblib --allow-pickle --background train.csv --data test.csv -o {1}
+
+tables: the data are read as the background's types; a cell that does not fit is named. Commas,
+  semicolons, tabs and bars separate columns. Columns that the model does not take are ignored.
+models: a .skops file that holds estimators of scikit-learn, xgboost, lightgbm or catboost needs
+  no --trust; skattr/trusted.py lists the types.
+"""
+VALUES_NOTE = """values: a line has the row's name, its prediction, the base value (the mean
+  prediction of the background) and one value for each column.
+formulas: in a CSV file, names of rows and columns are written as they are. A spreadsheet takes
+  one that starts with =, +, - or @ for a formula: import the file as text if you do not know
+  where the names come from.
 """
 
 
@@ -48,6 +68,9 @@ def main(arguments: list[str] | None = None) -> int:
         except KeyboardInterrupt:
             _say("interrupted")
             return 130
+        except BrokenPipeError:  # such as `skattr explain … | head`
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 141
         except Exception as error:
             if options.debug:
                 raise
@@ -85,7 +108,7 @@ def _command(commands: Any, name: str, about: str, **more: Any) -> argparse.Argu
 
 def _positive(text: str) -> int:
     if not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no integer of at least 1")
+        raise argparse.ArgumentTypeError(f"{text!r} is not an integer of at least 1")
     return int(text)
 
 
@@ -108,7 +131,8 @@ def _add_demo(commands: Any) -> None:
 
 
 def _add_files(commands: Any, name: str, out: str, about: str) -> None:
-    parser = _command(commands, name, about, epilog=INPUT_EXAMPLES.format(name, out))
+    notes = VALUES_NOTE if name == "explain" else ""
+    parser = _command(commands, name, about, epilog=INPUT_EXAMPLES.format(name, out) + notes)
     inputs = parser.add_argument_group("what goes in")
     inputs.add_argument(
         "--model",
@@ -129,7 +153,7 @@ def _add_files(commands: Any, name: str, out: str, about: str) -> None:
         action="append",
         default=[],
         metavar="TYPE",
-        help="a type that a .skops file may hold; may be repeated",
+        help="one more type that a .skops file may hold; may be repeated",
     )
     inputs.add_argument(
         "--allow-pickle",
@@ -140,8 +164,9 @@ def _add_files(commands: Any, name: str, out: str, about: str) -> None:
     how.add_argument(
         "--measure",
         choices=MEASURES,
-        default="partial_dependence",
-        help="default: partial_dependence",
+        default=MEASURES[0],
+        metavar="NAME",
+        help=f"one of {', '.join(MEASURES)} (default: {MEASURES[0]})",
     )
     how.add_argument(
         "--output",
@@ -149,46 +174,88 @@ def _add_files(commands: Any, name: str, out: str, about: str) -> None:
         default="auto",
         help="scale that is explained (default: auto, where the model is a sum)",
     )
-    how.add_argument("--tol", type=float, default=1e-3, help="of approximate values")
+    how.add_argument(
+        "--tol",
+        type=float,
+        default=1e-2,
+        help="standard error at which approximate values stop, in units of the spread of the "
+        "prediction (default: 0.01)",
+    )
     how.add_argument("--random-state", type=int, help="seed of approximate values")
     how.add_argument("--n-jobs", type=int, help="workers, as in joblib")
-    if name == "report":
-        parser.add_argument("-o", "--out", default=out, metavar="FILE", help=f"default: {out}")
-        parser.add_argument("--title", help="heading of the report")
-        parser.add_argument("--max-rows", type=_positive, default=500, help="default: 500")
-        parser.add_argument("--max-features", type=_positive, default=20, help="default: 20")
-        parser.add_argument("--no-data", action="store_true", help="leave raw values out")
-        parser.set_defaults(run=run_report)
-    else:
-        parser.add_argument(
-            "-o",
-            "--out",
-            metavar="FILE",
-            help=".csv, .json or .parquet; without it CSV goes to the terminal",
-        )
-        parser.set_defaults(run=run_explain)
+    (_add_report if name == "report" else _add_explain)(parser, how, out)
+
+
+def _add_report(parser: argparse.ArgumentParser, how: Any, out: str) -> None:
+    parser.add_argument("-o", "--out", default=out, metavar="FILE", help=f"default: {out}")
+    parser.add_argument("--title", help="heading of the report")
+    parser.add_argument("--max-rows", type=_positive, default=500, help="default: 500")
+    parser.add_argument("--max-features", type=_positive, default=20, help="default: 20")
+    parser.add_argument("--no-data", action="store_true", help="leave raw values out")
+    parser.set_defaults(run=run_report)
+
+
+def _add_explain(parser: argparse.ArgumentParser, how: Any, out: str) -> None:
+    centring = how.add_mutually_exclusive_group()
+    centring.add_argument(
+        "--raw",
+        dest="centered",
+        action="store_false",
+        help="values as the measure has them (default)",
+    )
+    centring.add_argument(
+        "--centered",
+        action="store_true",
+        help="values less what the measure gives where the column says nothing: around 0 for "
+        "every measure, as main_effect and conditional_effect are anyway",
+    )
+    parser.add_argument(
+        "-o",
+        "--out",
+        metavar="FILE",
+        help=".csv, .json or .parquet; without it CSV goes to the terminal",
+    )
+    parser.set_defaults(run=run_explain, centered=False)
 
 
 def run_explain(options: argparse.Namespace) -> None:
     """Explain rows, and write the values."""
-    from skattr.files import check_result, values_table, write_table
-
+    inputs = _check_inputs(options)
     if options.out is not None:
-        check_result(options.out)
+        paths.check_values(options.out, inputs)
+    from skattr.files import values_table, write_table
+
     explainer, X = _fitted(options)
-    table = values_table(explainer.explain(X, predictions=False))
+    explanation = explainer.explain(X)
+    table = values_table(explanation.centered() if options.centered else explanation)
     if options.out is None:
         table.to_csv(sys.stdout, index=False)
-        return
-    write_table(table, options.out)
-    _say(f"wrote {options.out}: {len(table)} rows, {table.shape[1] - 1} columns of values")
+        sys.stdout.flush()
+    else:
+        write_table(table, options.out)
+    where = "" if options.out is None else f"wrote {options.out}: "
+    _say(where + _what_was_written(explanation, options.centered))
+
+
+def _what_was_written(explanation: Any, centered: bool) -> str:
+    n, g = explanation.values.shape[:2]
+    words = [f"values of {_count(g, 'column')} for {_count(n, 'row')}"]
+    if explanation.scale:
+        words.append(f"in units of the {explanation.scale}")
+    if explanation.output_names != ("prediction",):
+        names = explanation.output_names
+        words.append(f"of {', '.join(names[:20])}{' …' if len(names) > 20 else ''}")
+    shown = explanation.centered() if centered else explanation
+    error = shown.std_error
+    exact = "exact" if error is None else f"approximate, standard error up to {error.max():.2g}"
+    return f"{' '.join(words)}; {exact}"
 
 
 def run_report(options: argparse.Namespace) -> None:
     """Explain rows, and write the report."""
+    paths.check_target(options.out, _check_inputs(options))
     from skattr import write_report
 
-    _check_folder(options.out)
     explainer, X = _fitted(options)
     title = options.title or f"Attributions of {os.path.basename(options.model)}"
     path = write_report(
@@ -200,27 +267,35 @@ def run_report(options: argparse.Namespace) -> None:
         max_features=options.max_features,
         include_data=not options.no_data,
     )
-    _say(f"wrote {path} ({os.path.getsize(path) / 1e3:.0f} kB)")
+    _say(f"wrote {path} ({_size(path)}); open it in a browser")
+
+
+def _check_inputs(options: argparse.Namespace) -> list[str]:
+    """Check the names of the files that are read, and return them."""
+    paths.check_model(options.model, options.allow_pickle)
+    paths.check_table(options.background)
+    paths.check_table(options.data)
+    return [options.model, options.background, options.data]
 
 
 def _fitted(options: argparse.Namespace) -> tuple[Any, Any]:
     """Return an explainer that is fitted on the background, and the rows to explain."""
     from skattr import MeasureExplainer
-    from skattr.files import PICKLES, load_model, own_columns, read_table
+    from skattr.files import load_model
+    from skattr.levels import known_levels, model_columns
+    from skattr.tables import read_background, read_data
 
     _say(f"reading {options.model}")
-    if options.allow_pickle and options.model.lower().endswith(PICKLES):
+    if paths.is_pickle(options.model):
         _say("warning: a pickle runs whatever code is in it; load only files that you trust")
-    model = load_model(options.model, options.trust, options.allow_pickle)
-    background = read_table(options.background, options.index)
-    data = read_table(options.data, options.index, background)
-    tables = []
-    for path, table in ((options.background, background), (options.data, data)):
-        own, ignored = own_columns(model, table, path)
-        if ignored:
-            _say(f"{path}: ignored columns {', '.join(map(str, ignored))}")
-        tables.append(own)
-    _say(f"learning from {len(tables[0])} rows")
+    model = load_model(options.model, options.trust)
+    levels = known_levels(model)
+    background = read_background(options.background, options.index, model_columns(model), levels)
+    _say_what_was_read(options.background, background)
+    data = read_data(options.data, options.index, levels, background.frame)
+    if options.data != options.background:
+        _say_what_was_read(options.data, data)
+    _say(f"learning from {_count(len(background.frame), 'row')}")
     explainer = MeasureExplainer(
         model,
         options.measure,
@@ -228,9 +303,18 @@ def _fitted(options: argparse.Namespace) -> tuple[Any, Any]:
         tol=options.tol,
         random_state=options.random_state,
         n_jobs=options.n_jobs,
-    ).fit(tables[0])
-    _say(f"explaining {len(tables[1])} rows")
-    return explainer, tables[1]
+    ).fit(background.frame)
+    _say(f"explaining {_count(len(data.frame), 'row')}")
+    return explainer, data.frame
+
+
+def _say_what_was_read(path: str, table: Any) -> None:
+    for note in table.notes:
+        _say(f"{path}: {note}")
+    if table.ignored:
+        names = ", ".join(map(str, table.ignored[:20]))
+        more = f" and {len(table.ignored) - 20} more" if len(table.ignored) > 20 else ""
+        _say(f"{path}: ignored columns {names}{more}")
 
 
 def run_warm_up(options: argparse.Namespace) -> None:
@@ -243,31 +327,47 @@ def run_warm_up(options: argparse.Namespace) -> None:
 
 def run_demo(options: argparse.Namespace) -> None:
     """Fit a forest on the bundled flats, print what moved its predictions, write the report."""
-    _check_folder(options.out)
+    paths.check_target(options.out)
     start = time.perf_counter()
-    _say("fitting a forest behind a column transformer, on 600 flats for rent")
-    import pandas as pd
-
+    _say("fitting a forest of 200 trees to the rents of 600 flats (bundled data)")
     from skattr import MeasureExplainer, write_report
     from skattr.datasets import load_flats
-    from skattr.measures import Expectation, PartialDependence
 
     X, y = load_flats()
     pipeline = demo_pipeline().fit(X, y)
-    explainer = MeasureExplainer(pipeline, PartialDependence() - Expectation()).fit(X)
+    _say("computing what each column adds to a prediction")
+    explainer = MeasureExplainer(pipeline, "main_effect").fit(X)
     explanation = explainer.explain(X)
-    with pd.option_context("display.width", 100, "display.max_columns", 20):
-        print(explainer.describe())
-        print(f"\nMean prediction: {explanation.base_value:.1f}. What each column adds to it:\n")
-        print(explanation.to_frame().head(options.rows).round(1))
-        print("\nImportance (mean of |value|):\n")
-        print(explanation.importance().round(2).to_string(), flush=True)
+    rows = min(options.rows, len(X))
+    values = explanation.to_frame().head(rows)
+    predictions = pipeline.predict(X[:rows])
+    rest = predictions - explanation.base_value - values.sum(axis=1)
+    values = values.assign(interactions=rest)
+    values.insert(0, "prediction", predictions)
+    print(explainer.describe())
+    print(
+        f"\nThe mean prediction is a rent of {explanation.base_value:,.0f}. What each column adds "
+        f"to it by itself, in the first {_count(rows, 'row')}\n(the rest of the prediction is "
+        "what columns do together, their interactions):\n"
+    )
+    print(_table(values))
+    print("\nImportance: how much a column adds or takes away, as a mean over all rows:\n")
+    print(_table(explanation.importance().to_frame()), flush=True)
     _say("writing the report")
     path = write_report(
         explainer, X, options.out, title="Rents of 600 flats", explanation=explanation
     )
-    size, seconds = os.path.getsize(path) / 1e3, time.perf_counter() - start
-    _say(f"wrote {path} ({size:.0f} kB) in {seconds:.0f} s; open it in a browser")
+    seconds = time.perf_counter() - start
+    _say(f"wrote {path} ({_size(path)}) after {seconds:,.0f} s; open it in a browser")
+
+
+def _table(frame: Any) -> str:
+    """Return a table of rents as text: what is added has a sign."""
+    cells = frame.copy().astype(object)
+    for name in frame:
+        signed = "" if name in ("prediction", "importance") else "+"
+        cells[name] = [f"{value:{signed},.1f}" for value in frame[name]]
+    return cells.to_string()
 
 
 def demo_pipeline() -> Any:
@@ -289,10 +389,12 @@ def demo_pipeline() -> Any:
     return make_pipeline(columns, forest)
 
 
-def _check_folder(path: str) -> None:
-    folder = os.path.dirname(os.path.abspath(path))
-    if not os.path.isdir(folder):
-        raise FileNotFoundError(f"there is no folder {folder}")
+def _count(n: int, what: str) -> str:
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
+
+
+def _size(path: str) -> str:
+    return f"{os.path.getsize(path) / 1e3:,.0f} kB"
 
 
 def _say(text: str) -> None:

@@ -1,5 +1,6 @@
 """The command `skattr`: files in, files out, errors of one line."""
 
+import io
 import json
 import pickle
 import subprocess
@@ -15,7 +16,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 
 from skattr import MeasureExplainer, cli
-from skattr.files import own_columns
+from skattr.datasets import load_flats
+from skattr.files import values_table
+from skattr.measures import BY_NAME
+
+COLUMNS = ["row", "prediction", "base_value", "n", "word"]
 
 
 @pytest.fixture
@@ -55,14 +60,18 @@ def run(folder, command, *more, model="model.joblib", pickles=True):
 
 def test_explain_to_files(files, capsys):
     folder, model, X = files
-    wanted = MeasureExplainer(model).fit(X).explain(X[:5]).to_frame()
+    wanted = MeasureExplainer(model, "main_effect").fit(X).explain(X[:5]).to_frame()
     assert run(folder, "explain", "-o", folder / "values.csv") == 0
     said = capsys.readouterr()
     assert said.out == ""
     assert "ignored columns target, code" in said.err and "a pickle runs whatever code" in said.err
     found = pd.read_csv(folder / "values.csv")
-    assert list(found) == ["row", "n", "word"] and found["row"].tolist() == [0, 1, 2, 3, 4]
+    assert list(found) == COLUMNS and found["row"].tolist() == [0, 1, 2, 3, 4]
     np.testing.assert_array_equal(found[["n", "word"]], wanted[["n", "word"]])
+    np.testing.assert_array_equal(found["prediction"], model.predict(X[:5]))
+    np.testing.assert_allclose(found["base_value"], model.predict(X).mean())
+    assert "wrote" in said.err and "values of 2 columns for 5 rows" in said.err
+    assert said.err.splitlines()[-1].endswith("in units of the prediction; exact")
     assert run(folder, "explain", "--index", "code", "-o", folder / "values.json") == 0
     lines = json.loads((folder / "values.json").read_text())
     assert lines[0]["code"] == "r0" and lines[3]["word"] == wanted["word"].iloc[3]
@@ -71,14 +80,25 @@ def test_explain_to_files(files, capsys):
 def test_explain_to_the_terminal(files, capsys):
     folder, _, _ = files
     assert run(folder, "explain", "--measure", "conditional") == 0
-    assert capsys.readouterr().out.startswith("row,n,word\n0,")
+    assert capsys.readouterr().out.startswith("row,prediction,base_value,n,word\n0,")
 
 
-def test_several_outputs(files):
-    folder, _, _ = files
+def test_several_outputs(files, capsys):
+    folder, _, X = files
     out = folder / "values.csv"
     assert run(folder, "explain", "--output", "proba", "-o", out, model="classes.pkl") == 0
-    assert list(pd.read_csv(out)) == ["row", "0__n", "1__n", "2__n"]
+    found = pd.read_csv(out, index_col="row")
+    parts = ("prediction", "base_value", "n")
+    assert list(found) == [f"{c}__{part}" for c in range(3) for part in parts]
+    with open(folder / "classes.pkl", "rb") as file:
+        classes = pickle.load(file)
+    shares = classes.predict_proba(X[["n"]])
+    assert "in units of the probability of 0, 1, 2; exact" in capsys.readouterr().err
+    names = [f"{c}__prediction" for c in range(3)]
+    np.testing.assert_allclose(found[names], shares[:5])
+    np.testing.assert_allclose(
+        found[[f"{c}__base_value" for c in range(3)]].iloc[0], shares.mean(0)
+    )
 
 
 def test_parquet(files, capsys):
@@ -103,11 +123,11 @@ def test_parquet_in_and_out(files):
     out = folder / "values.parquet"
     assert run(folder, "explain", *tables, "-o", out) == 0
     found = pd.read_parquet(out)
-    wanted = MeasureExplainer(model).fit(X).explain(X[:5]).to_frame()
-    assert list(found) == ["row", "n", "word"] and found["row"].tolist() == [0, 1, 2, 3, 4]
+    wanted = MeasureExplainer(model, "main_effect").fit(X).explain(X[:5]).to_frame()
+    assert list(found) == COLUMNS and found["row"].tolist() == [0, 1, 2, 3, 4]
     np.testing.assert_array_equal(found[["n", "word"]], wanted[["n", "word"]])
     assert run(folder, "explain", *tables, "-o", out, model="classes.pkl") == 0
-    assert list(pd.read_parquet(out)) == ["row", "0__n", "1__n", "2__n"]
+    assert list(pd.read_parquet(out))[:3] == ["row", "0__prediction", "0__base_value"]
 
 
 def test_report(files, capsys):
@@ -124,21 +144,18 @@ def test_skops(files, capsys):
     skops = pytest.importorskip("skops.io")
     folder, model, X = files
     skops.dump(model, folder / "model.skops")
-    assert run(folder, "explain", model="model.skops", pickles=False) == 1
-    tree = "sklearn.tree._tree.Tree"
-    assert f"--trust {tree}" in capsys.readouterr().err
-    assert run(folder, "explain", "--trust", tree, model="model.skops", pickles=False) == 0
-    plain = capsys.readouterr().out
+    assert run(folder, "explain", model="model.skops", pickles=False) == 0
+    found = pd.read_csv(io.StringIO(capsys.readouterr().out))
+    wanted = MeasureExplainer(model, "main_effect").fit(X).explain(X[:5]).to_frame()
+    np.testing.assert_array_equal(found[["n", "word"]], wanted[["n", "word"]])
     step = FunctionTransformer(_double)
     odd = make_pipeline(step, RandomForestRegressor(2, random_state=0)).fit(X[["n"]], X["n"])
     skops.dump(odd, folder / "odd.skops")
-    assert run(folder, "explain", "--trust", tree, model="odd.skops", pickles=False) == 1
+    assert run(folder, "explain", model="odd.skops", pickles=False) == 1
     said = capsys.readouterr().err
     name = f"{_double.__module__}.{_double.__name__}"
-    assert f"--trust {name}" in said and "Traceback" not in said
-    both = ["--trust", name, "--trust", tree]
-    assert run(folder, "explain", *both, model="odd.skops", pickles=False) == 0
-    assert plain.startswith("row,n,word")
+    assert f"add --trust {name}" in said and "Tree" not in said and "Traceback" not in said
+    assert run(folder, "explain", "--trust", name, model="odd.skops", pickles=False) == 0
 
 
 def _double(X):
@@ -148,36 +165,157 @@ def _double(X):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"--model": "absent.joblib"}, "absent.joblib"),
+        ({"--model": "absent.joblib"}, "there is no file"),
         ({"--model": "train.csv"}, "a model is a .skops, .joblib or .pkl file"),
-        ({"--data": "absent.csv"}, "absent.csv"),
+        ({"--model": "."}, "is a folder, and a model is"),
+        ({"--background": "absent.csv"}, "absent.csv"),
+        ({"--data": "absent.csv"}, "there is no file"),
+        ({"--data": "folder.csv"}, "is a folder, and a table is"),
         ({"--data": "model.joblib"}, "a table is a .csv or .parquet file"),
-        ({"--data": "empty.csv"}, "has no rows"),
-        ({"--data": "short.csv"}, "lacks the columns ['word']"),
+        ({"--data": "http://localhost:1/test.csv"}, "is an address: nothing is fetched"),
+        ({"--background": "file:///etc/test.csv"}, "is an address: nothing is fetched"),
         ({"-o": "values.txt"}, "values are written as"),
         ({"-o": "no/such/values.csv"}, "there is no folder"),
-        ({"--output": "proba"}, "no classifier"),
-        ({"--index": "nothing"}, "no column 'nothing'"),
-        ({"--tol": "-1"}, "tol"),
+        ({"-o": "folder.csv"}, "is a folder: name a file in it"),
+        ({"-o": "test.csv"}, "is read and would be written"),
+        ({"-o": "link.csv"}, "is read and would be written"),
     ],
 )
-def test_user_errors(files, capsys, change, words):
+def test_file_names_are_checked_before_the_model_is_loaded(files, change, words, capsys):
+    folder, _, _ = files
+    (folder / "folder.csv").mkdir()
+    (folder / "link.csv").symlink_to(folder / "train.csv")
+    (folder / "model.joblib").write_bytes(b"not a model: loading it would be another error")
+    last = failed(folder, change, capsys)
+    assert words in last
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"--data": "empty.csv"}, "has no rows"),
+        ({"--data": "nothing.csv"}, "the file is empty"),
+        ({"--data": "short.csv"}, "lacks the columns ['word']"),
+        ({"--output": "proba"}, "no classifier"),
+        ({"--index": "nothing"}, "no column 'nothing'"),
+    ],
+)
+def test_errors_are_one_line(files, change, words, capsys):
     folder, _, _ = files
     (folder / "empty.csv").write_text("n,word\n")
-    (folder / "short.csv").write_text("n\n1.0\n")
-    given = {"--model": "model.joblib", "--background": "train.csv", "--data": "test.csv", **change}
+    (folder / "nothing.csv").write_text("")
+    (folder / "short.csv").write_text("n\n1\n")
+    assert words in failed(folder, change, capsys)
+
+
+def failed(folder, change, capsys):
+    """Run `skattr explain` on files, one of them another; return its last line, an error."""
+    names = {"--model": "model.joblib", "--background": "train.csv", "--data": "test.csv", **change}
     paths = ("--model", "--background", "--data", "-o")
     arguments = [
         text
-        for name, value in given.items()
-        for text in (name, str(folder / value) if name in paths else value)
+        for name, value in names.items()
+        for text in (name, str(folder / value) if name in paths and ":" not in value else value)
     ]
     assert cli.main(["explain", "--allow-pickle", *arguments]) == 1
     said = capsys.readouterr()
     last = said.err.splitlines()[-1]
-    assert last.startswith("skattr: error: ") and words in last and said.out == ""
+    assert last.startswith("skattr: error: ") and said.out == "" and "Traceback" not in said.err
     with pytest.raises((ValueError, OSError)):
         cli.main(["explain", "--allow-pickle", "--debug", *arguments])
+    return last
+
+
+def test_a_report_does_not_replace_what_it_reads(files, capsys):
+    folder, _, _ = files
+    assert run(folder, "report", "-o", folder / "train.csv") == 1
+    assert "is read and would be written" in capsys.readouterr().err
+    assert cli.main(["demo", "-o", str(folder)]) == 1
+    assert "is a folder: name a file in it" in capsys.readouterr().err
+
+
+def test_measures(files):
+    folder, model, X = files
+    assert tuple(BY_NAME) == cli.MEASURES
+    for name in ("main_effect", "conditional_effect", "partial_dependence"):
+        out = folder / "values.csv"
+        assert run(folder, "explain", "--measure", name, "-o", out) == 0
+        wanted = MeasureExplainer(model, name).fit(X).explain(X[:5]).to_frame()
+        np.testing.assert_allclose(pd.read_csv(out)[["n", "word"]], wanted[["n", "word"]])
+
+
+def test_centered_and_raw(files, capsys):
+    folder, model, X = files
+    dependence = MeasureExplainer(model, "partial_dependence").fit(X).explain(X[:5])
+    for flag, wanted in [
+        ([], dependence),
+        (["--raw"], dependence),
+        (["--centered"], dependence.centered()),
+    ]:
+        capsys.readouterr()
+        assert run(folder, "explain", "--measure", "partial_dependence", *flag) == 0
+        found = pd.read_csv(io.StringIO(capsys.readouterr().out))
+        np.testing.assert_allclose(found[["n", "word"]], wanted.to_frame()[["n", "word"]])
+        np.testing.assert_allclose(found["base_value"], dependence.base_value)
+    with pytest.raises(SystemExit):
+        run(folder, "explain", "--raw", "--centered")
+
+
+def test_names_of_columns_that_are_names_of_the_output():
+    X = pd.DataFrame(np.eye(3), columns=["prediction", "base_value", "row"])
+    model = RandomForestRegressor(1, random_state=0).fit(X, np.arange(3.0))
+    explanation = MeasureExplainer(model).fit(X).explain(X)
+    table = values_table(explanation)
+    assert list(table) == ["row_", "prediction_", "base_value_", "prediction", "base_value", "row"]
+    np.testing.assert_array_equal(table["prediction_"], model.predict(X))
+    np.testing.assert_array_equal(table["prediction"], explanation.values[:, 0])
+
+
+def test_approximate_values_say_so(files, capsys):
+    folder, _, _ = files
+    joblib.dump(_product, folder / "model.joblib")
+    columns = [f"x{k}" for k in range(8)]
+    table = pd.DataFrame(np.random.default_rng(0).uniform(size=(30, 8)), columns=columns)
+    table.to_csv(folder / "train.csv", index=False)
+    table[:2].to_csv(folder / "test.csv", index=False)
+    assert run(folder, "explain", "--measure", "uniform", "--random-state", 0) == 0
+    said = capsys.readouterr().err.splitlines()[-1]
+    explainer = MeasureExplainer(_product, "uniform", tol=1e-2, random_state=0).fit(table)
+    error = explainer.explain(table[:2]).std_error.max()
+    assert said.endswith(f"; approximate, standard error up to {error:.2g}")
+
+
+def _product(X):
+    return np.sin(np.asarray(X, dtype=float)).prod(axis=1)
+
+
+def test_the_tolerance_is_that_of_the_explainer():
+    options = cli._parser().parse_args("explain --model m --background b --data d".split())
+    assert options.tol == 1e-2 and options.measure == "main_effect" and not options.centered
+
+
+def test_interrupted(files, capsys, monkeypatch):
+    folder, _, _ = files
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("skattr.files.load_model", stop)
+    assert run(folder, "explain") == 130
+    said = capsys.readouterr().err
+    assert said.endswith("skattr: interrupted\n") and "Traceback" not in said
+
+
+def test_a_reader_that_goes_away(files):
+    folder, _, _ = files
+    program = "import sys; from skattr.cli import main; sys.exit(main(sys.argv[1:]))"
+    inputs = ["--model", "model.joblib", "--background", "train.csv", "--data", "train.csv"]
+    command = [sys.executable, "-c", program, "explain", "--allow-pickle", *inputs]
+    run = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    run.stdout.close()
+    said = run.stderr.read().decode()
+    run.stderr.close()
+    assert run.wait() == 141 and "Traceback" not in said and "error" not in said
 
 
 def test_pickles_are_refused_by_default(files, capsys):
@@ -186,12 +324,15 @@ def test_pickles_are_refused_by_default(files, capsys):
     assert "--allow-pickle" in capsys.readouterr().err
 
 
-def test_models_without_names():
-    table = pd.DataFrame(np.zeros((3, 2)), columns=["a", "b"])
-    model = RandomForestRegressor(1).fit(np.zeros((3, 2)), np.zeros(3))
-    assert own_columns(model, table, "t.csv")[1] == []
-    with pytest.raises(ValueError, match="takes 2 and does not know"):
-        own_columns(model, table.assign(y=1.0), "t.csv")
+def test_models_without_names(files, capsys):
+    folder, _, X = files
+    joblib.dump(RandomForestRegressor(1).fit(X[["n"]].to_numpy(), X["n"]), folder / "model.joblib")
+    assert run(folder, "explain") == 1
+    assert "has 4 columns, the model takes 1 and does not know" in capsys.readouterr().err
+    for name in ("train", "test"):
+        pd.read_csv(folder / f"{name}.csv")[["n"]].to_csv(folder / f"{name}.csv", index=False)
+    assert run(folder, "explain") == 0
+    assert capsys.readouterr().out.startswith("row,prediction,base_value,n\n")
 
 
 @pytest.mark.parametrize(
@@ -210,6 +351,8 @@ def test_help_has_examples(command, capsys):
     assert stop.value.code == 0
     printed = capsys.readouterr().out
     assert "example" in printed and f"skattr {' '.join(command)}" in printed
+    if command == ["explain"]:
+        assert "for a formula: import the file as text" in printed
 
 
 def test_demo(tmp_path, capsys):
@@ -217,6 +360,15 @@ def test_demo(tmp_path, capsys):
     assert cli.main(["demo", "--rows", "3", "-o", str(tmp_path / "demo.html")]) == 0
     said = capsys.readouterr()
     assert "district" in said.out and "Importance" in said.out and "wrote" in said.err
+    assert "in the first 3 rows\n" in said.out
+    X, y = load_flats()
+    rents = cli.demo_pipeline().fit(X, y).predict(X)
+    assert f"a rent of {rents.mean():,.0f}." in said.out
+    table = said.out[said.out.index("  prediction") :].splitlines()[:4]
+    for row, rent in zip(table[1:], rents, strict=False):
+        cells = [float(cell.replace(",", "")) for cell in row.split()[1:]]
+        assert abs(cells[0] - rent) <= 0.051  # rounded to one decimal
+        assert abs(rents.mean() + sum(cells[1:]) - rent) < 0.5  # nine rounded numbers
     assert "Rents of 600 flats" in (tmp_path / "demo.html").read_text()
 
 

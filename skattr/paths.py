@@ -1,0 +1,73 @@
+"""File names of the command, checked before anything is loaded. Imports nothing that takes time."""
+
+from __future__ import annotations
+
+import os
+from importlib.util import find_spec
+from pathlib import Path
+
+TABLES = (".csv", ".parquet")
+PICKLES = (".joblib", ".pkl", ".pickle")
+MODELS = (".skops", *PICKLES)
+RESULTS = (".csv", ".json", ".parquet")
+
+
+def check_model(path: str, allow_pickle: bool) -> None:
+    """Refuse what is not the file of a model, or is a pickle that is not allowed."""
+    _check_input(path, MODELS, "a model is a .skops, .joblib or .pkl file")
+    if is_pickle(path) and not allow_pickle:
+        raise ValueError(
+            f"{path} is a pickle: loading it runs whatever code is in it. If you made it yourself, "
+            "or trust who did, add --allow-pickle; skops.io.dump writes files without that danger"
+        )
+
+
+def is_pickle(path: str) -> bool:
+    """Tell whether the name of a model is that of a pickle."""
+    return Path(path).suffix.lower() in PICKLES
+
+
+def check_table(path: str) -> None:
+    """Refuse what is not the file of a table."""
+    _check_input(path, TABLES, "a table is a .csv or .parquet file")
+    _check_parquet(path)
+
+
+def check_values(path: str, inputs: list[str]) -> None:
+    """Refuse a file that the values cannot be written to."""
+    if Path(path).suffix.lower() not in RESULTS:
+        raise ValueError(f"{path}: values are written as .csv, .json or .parquet")
+    check_target(path, inputs)
+    _check_parquet(path)
+
+
+def check_target(path: str, inputs: list[str] | None = None) -> None:
+    """Refuse a file that cannot be written, or would replace what is read."""
+    folder = os.path.dirname(os.path.abspath(path))
+    if os.path.isdir(path) or not os.path.basename(path):
+        raise IsADirectoryError(f"{path} is a folder: name a file in it")
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(f"there is no folder {folder}: make it first")
+    if not os.access(folder, os.W_OK):
+        raise PermissionError(f"the folder {folder} cannot be written to")
+    for name in inputs or []:
+        if os.path.exists(path) and os.path.samefile(path, name):
+            raise ValueError(f"{path} is read and would be written: choose another name for -o")
+
+
+def _check_input(path: str, suffixes: tuple[str, ...], words: str) -> None:
+    if "://" in path:
+        raise ValueError(f"{path} is an address: nothing is fetched, so download the file first")
+    if os.path.isdir(path):
+        raise IsADirectoryError(f"{path} is a folder, and {words}")
+    if not os.path.exists(path):
+        raise FileNotFoundError(f"there is no file {path}")
+    if Path(path).suffix.lower() not in suffixes:
+        raise ValueError(f"{path}: {words}, not {Path(path).suffix or 'this'}")
+    if not os.access(path, os.R_OK):
+        raise PermissionError(f"{path} cannot be read")
+
+
+def _check_parquet(path: str) -> None:
+    if Path(path).suffix.lower() == ".parquet" and find_spec("pyarrow") is None:
+        raise ImportError(f"{path}: Parquet files need pyarrow: pip install pyarrow")
