@@ -228,6 +228,42 @@ def show_booster_tables(found, rows):
     return ratios.show()
 
 
+def one_hot(n_columns, n_levels):
+    """Return a forest of fixed size behind one-hot columns, and its background."""
+    rng = np.random.default_rng(0)
+    n = 3 * n_levels
+    # every level is there
+    columns = [rng.permutation(np.arange(n) % n_levels) for _ in range(n_columns)]
+    X = pd.DataFrame({f"c{k}": [f"level {v}" for v in own] for k, own in enumerate(columns)})
+    X["x"] = rng.normal(size=n)
+    y = rng.normal(size=n_levels)[columns[0]] + X.x
+    names = [f"c{k}" for k in range(n_columns)]
+    encoder = ("levels", OneHotEncoder(handle_unknown="ignore"), names)
+    forest = RandomForestRegressor(20, max_leaf_nodes=128, max_features=0.05, random_state=0)
+    steps = ColumnTransformer([encoder], remainder="passthrough")
+    return make_pipeline(steps, forest).fit(X, y), X[:500]
+
+
+def show_growth():
+    """Time fit and one curve behind one-hot columns, and with twice as many; return the checks."""
+    cases = {"1 column, 4000 levels": (1, 4000), "250 columns, 100 levels": (250, 100)}
+    seconds = {}
+    for name, (n_columns, n_levels) in cases.items():
+        double = (n_columns, 2 * n_levels) if n_columns == 1 else (2 * n_columns, n_levels)
+        for size in ((n_columns, n_levels), double):
+            model, X = one_hot(*size)
+            seconds[name, size] = best(
+                lambda model=model, X=X: explainer_of(model).fit(X).curve("c0").to_frame()
+            )
+    table = Table("growth of one-hot columns, CPU seconds of fit and one curve", list(cases))
+    rows = [[seconds[key] for key in seconds if key[0] == name] for name in cases]
+    whole, doubles = zip(*rows, strict=True)
+    table.add("as many", list(whole), [*at_most(2), None])
+    table.add("twice as many", list(doubles))
+    table.add("twice ÷ once", list(np.divide(doubles, whole)), at_most(3) * len(cases))
+    return table.show()
+
+
 def parse(arguments):
     """Return the options."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks pipelines", description=__doc__)
@@ -239,4 +275,4 @@ def parse(arguments):
 def main(arguments):
     """Train the models, print the tables, and say which floors hold."""
     options = parse(arguments)
-    summarize([*show_pipeline(options), *show_boosters(options)])
+    summarize([*show_growth(), *show_pipeline(options), *show_boosters(options)])

@@ -155,6 +155,7 @@ class Cells:
             names, keys = self.signatures.keys(), np.array(ranks.keys(), object)
             rows, which = np.unique(keys, return_inverse=True)
         else:
+            assert isinstance(ranks, np.ndarray)
             names = [row.tobytes() for row in self.signatures]
             distinct, which = np.unique(ranks, axis=0, return_inverse=True)
             rows = np.array([row.tobytes() for row in distinct], object)

@@ -42,7 +42,9 @@ def check_rows_alone(estimator: Any, X: Any, row: Any) -> None:
         return
     for name, step, table in found:
         together = _numbers(step, table)
-        for i in [] if together is None else _telling_rows(table, ALONE):
+        if together is None:
+            continue
+        for i in _telling_rows(table, ALONE):
             alone = _numbers(step, frames.take_rows(table, slice(i, i + 1)))
             if alone is None or not _same(alone[0], together[i], together):
                 function = getattr(getattr(step, "func", None), "__name__", type(step).__name__)
@@ -132,8 +134,8 @@ def _same(alone: np.ndarray, row: np.ndarray, together: np.ndarray) -> bool:
                 return False
         elif isinstance(a, int | float | np.number) and isinstance(b, int | float | np.number):
             single = isinstance(a, np.float32 | np.float16)
-            sizes = [abs(v) for v in column if isinstance(v, int | float | np.number)]
-            size = max((float(v) for v in sizes if np.isfinite(v)), default=0.0)
+            numbers = [float(v) for v in column if isinstance(v, int | float | np.number)]
+            size = max((abs(v) for v in numbers if np.isfinite(v)), default=0.0)
             if a != b and not abs(float(a) - float(b)) <= (1e-3 if single else 1e-6) * size:
                 return False
         elif a != b:

@@ -99,12 +99,12 @@ class Preprocessing:
     def _moves(self, rows: Any, moved: np.ndarray) -> np.ndarray:
         """Tell for each set of columns (m, d) whether moving them changes outputs of others."""
         n = len(rows)
-        tables = self.transform(frames.shifted(rows, moved))
+        tables: Any = self.transform(frames.shifted(rows, moved))
         tables = tables.tocsr() if sparse.issparse(tables) else np.asarray(tables)
         owner = np.array([track.column for track in self.tracks], int)
 
         def block(i: int) -> np.ndarray:
-            some = tables[i * n : (i + 1) * n]
+            some: Any = tables[i * n : (i + 1) * n]
             return some.toarray() if sparse.issparse(some) else some
 
         first = block(0)
