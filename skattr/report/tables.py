@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from functools import cached_property
 from typing import Any
 
@@ -82,9 +83,11 @@ class Column:
         if curve is None or curve.kind == "function" or len(curve.output_names) == 1:
             return curve
         known = Known(curve.kind, curve._table.frame, curve._table.values[:, [o]])
-        offset = None if curve.offset is None else curve.offset[[o]]
-        names = curve.output_names[o : o + 1]
-        return Curve(curve.feature, names, known, offset, curve.scale, curve.span)
+        one = copy(curve)
+        one.output_names = curve.output_names[o : o + 1]
+        one.offset = None if curve.offset is None else curve.offset[[o]]
+        one._table = known
+        return one
 
     def levels(self) -> set | None:
         """Return the levels that the model tells apart, or None if nothing says so."""
