@@ -24,8 +24,8 @@ left.barh(importance.index[::-1], importance.to_numpy()[::-1], color="#0072B2")
 left.set(title="importance", xlabel="mean of |value|")
 for ax, column in ((middle, "bmi"), (right, "s5")):
     for explainer, name, colour in (
-        (joint, "PartialDependence", "#0072B2"),
-        (independent, "ProductMarginal", "#D55E00"),
+        (joint, "partial dependence", "#0072B2"),
+        (independent, "product marginal", "#D55E00"),
     ):
         steps = explainer.curve(column).to_frame().query("closed == 'right'")
         ax.stairs(

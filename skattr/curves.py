@@ -33,6 +33,12 @@ class Curve:
         What the numbers are, as in Explanation.
     span : (float, float), or None
         The background's range, where a piecewise linear function is worth looking at.
+    measure_name : str
+        The measure in words, "" where nobody knows.
+    order : tuple, or None
+        The levels of a boolean column or of ordered categories, in their order.
+    missing_seen : bool, or None
+        Whether the background has missing values in the column; None where nobody knows.
     """
 
     def __init__(
@@ -43,6 +49,9 @@ class Curve:
         offset: np.ndarray | None = None,
         scale: str = "",
         span: tuple[float, float] | None = None,
+        measure_name: str = "",
+        order: tuple | None = None,
+        missing_seen: bool | None = None,
     ) -> None:
         self.feature = feature
         self.output_names = output_names
@@ -50,6 +59,9 @@ class Curve:
         self.offset = offset
         self.scale = scale
         self.span = span
+        self.measure_name = measure_name
+        self.order = order
+        self.missing_seen = missing_seen
 
     @property
     def kind(self) -> str:
@@ -76,7 +88,8 @@ class Curve:
         first one holds -inf too, unless a row "both" says that it has a value of its own); linear
         curves `x, value` at all knots, with two rows where the value jumps (up to x it is the
         first) and three where a number has a value of its own, and one row beyond the knots on
-        either side, from where it goes straight on; levels `level, value`; a function `x, value` at
+        either side, from where it goes straight on; levels `level, value`, among them booleans,
+        whatever the model makes of them; a function `x, value` at
         the background's distinct values. Several outputs have one column `value_<output>` each.
         Missing is a row of its own.
         """
@@ -295,3 +308,33 @@ class FunctionTable:
     def rows(self) -> tuple[pd.DataFrame, np.ndarray]:
         """Return the function at the points."""
         return pd.DataFrame({"x": self.points}), self.function(self.points)
+
+
+class BooleanTable:
+    """The values at False and True, and where missing, of a table of any kind."""
+
+    kind = "levels"
+
+    def __init__(self, table: Any) -> None:
+        self.table = table
+
+    def evaluate(self, values: Any, name: Any) -> np.ndarray:
+        """Look the values up."""
+        return self.table.evaluate(values, name)
+
+    def rows(self) -> tuple[pd.DataFrame, np.ndarray]:
+        """Return two levels, and missing where the table has it."""
+        levels = [False, True]
+        values = self.evaluate(pd.Series(levels), None)
+        if self.table.kind != "function":  # which would evaluate the model, and never at missing
+            frame, found = self.table.rows()
+            missing = found[_is_missing(frame)]
+            levels, values = [*levels, *["missing"] * len(missing)], np.vstack([values, missing])
+        return pd.DataFrame({"level": pd.Series(levels, dtype=object)}), values
+
+
+def _is_missing(frame: pd.DataFrame) -> np.ndarray:
+    """Tell which rows of a table stand for a missing value."""
+    if "x" in frame:
+        return frame["x"].isna().to_numpy()
+    return (frame["closed" if "closed" in frame else "level"] == "missing").to_numpy()

@@ -23,6 +23,7 @@ from sklearn.utils.validation import (
 from skattr import frames, models
 from skattr.curves import (
     BinnedTable,
+    BooleanTable,
     CellTable,
     ConstantTable,
     Curve,
@@ -208,6 +209,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         self._seed = int(check_random_state(self.random_state).randint(2**31))
         self._refuted: str | None = None
         self._points: dict[int, np.ndarray] = {}
+        self._with_missing: list[int] = []
         self._first_look(X)
         self._check_reading(X)
         self._scale = self._output.scale_in_words(_spread_out(X))
@@ -215,6 +217,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         self._n_terms = len(terms)
         planned = self._planned(terms, X, weights)
         self._keep_points(X)
+        self._keep_missing(X)
         self._publish(planned)
         return self
 
@@ -263,6 +266,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         X = check_X(self, X, reset=False)
         X, weights = that_count(X, _weights(sample_weight, X))
         self._keep_points(X)
+        self._keep_missing(X)
         fit_to = self._fit_to(X, weights)
         batch = [replace(term, measure=fit_to(clone(term.measure))) for term in self._plan]
         self._publish(merge(self._solved().terms, self._prepare(batch)))
@@ -307,6 +311,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
             exact=self.exact_ and error is None,
             engine=self.engine_,
             measure=repr(self.measure_),
+            measure_name=self.measure_.in_words(),
             support=self._support(rows, chosen),
             scale=self._scale,
             certificate=certificate or None,
@@ -373,13 +378,26 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
             chosen = [position(output, list(outputs), "curve", "output")]
         names = tuple(outputs[o] for o in chosen)
         offset = self._solved().offset.value[chosen]
-        table = self._table(a, k, chosen)
+        table: Any = self._table(a, k, chosen)
         span = None
         if isinstance(table, LinearTable):
             points = frames.to_float(self._points[k])
             points = points[np.isfinite(points)]
             span = (float(points.min()), float(points.max())) if len(points) else None
-        return Curve(self._names[k], names, table, offset, self._scale, span)
+        if frames.is_boolean(self._row.X, k):
+            table = BooleanTable(table)
+        order = frames.level_order(self._row.X, k)
+        return Curve(
+            self._names[k],
+            names,
+            table,
+            offset,
+            self._scale,
+            span,
+            measure_name=self.measure_.in_words(),
+            order=order,
+            missing_seen=k in self._with_missing,
+        )
 
     def describe(self) -> str:
         """Return a few lines: what will run, why, and what it costs."""
@@ -511,6 +529,11 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
             if k in self._points:
                 values = frames.sorted_values(np.concatenate([self._points[k], values]))
             self._points[k] = values
+
+    def _keep_missing(self, X: Any) -> None:
+        """Keep which columns of the background have missing values."""
+        new = [k for k in range(len(self._names)) if frames.any_missing(frames.column(X, k))]
+        self._with_missing = sorted({*self._with_missing, *new})
 
     def _solved(self) -> Solution:
         check_is_fitted(self)

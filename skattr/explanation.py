@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from skattr import frames
+from skattr._numbers import count, formatter
 from skattr.messages import brief
 from skattr.storage import read, write
 
@@ -61,6 +62,8 @@ class Explanation:
         The engine of each term of the measure.
     measure : str
         The repr of the measure.
+    measure_name : str, default ""
+        The measure in words, for legends.
     support : array (n, g) or None
         Effective number of background rows behind each value.
     scale : str, default ""
@@ -102,6 +105,7 @@ class Explanation:
     engine: tuple[str, ...]
     measure: str
     support: np.ndarray | None = None
+    measure_name: str = ""
     scale: str = ""
     certificate: dict[str, float] | None = None
 
@@ -480,10 +484,12 @@ def _holds_labels(key: list) -> bool:
 def _table(frame: pd.DataFrame, output: str, n: int) -> str:
     """Return an HTML table of the first rows; labels may be hostile."""
     shown = frame.iloc[:, :_HTML_COLUMNS]
-    caption = f"{output}: {len(frame)} of {n} rows, {shown.shape[1]} of {frame.shape[1]} columns"
+    caption = (
+        f"{output}: {len(frame)} of {count(n)} rows, {shown.shape[1]} of {frame.shape[1]} columns"
+    )
     lines = [["", *shown.columns]]
-    for label, row in zip(shown.index, shown.to_numpy(), strict=True):
-        lines.append([label, *(f"{value:.4g}" for value in row)])
+    columns = [list(map(formatter(column), column)) for column in shown.to_numpy().T]
+    lines += [[label, *row] for label, *row in zip(shown.index, *columns, strict=True)]
     cells = ("".join(f"<td>{escape(str(cell))}</td>" for cell in line) for line in lines)
     body = "".join(f"<tr>{line}</tr>" for line in cells)
     return f"<table><caption>{escape(caption)}</caption>{body}</table>"

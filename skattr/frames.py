@@ -160,6 +160,31 @@ def holds_objects(X: Any, k: int) -> bool:
     )
 
 
+def is_boolean(X: Any, k: int) -> bool:
+    """Tell whether a column holds True and False, maybe with holes; categories do not count."""
+    values = column(X, k)
+    if isinstance(values, nw.Series):
+        return values.dtype == nw.Boolean
+    kind = values.dtype
+    if isinstance(kind, pd.CategoricalDtype):
+        return False
+    if kind.kind == "O":
+        return pd.api.types.infer_dtype(values, skipna=True) == "boolean"
+    return kind.kind == "b"
+
+
+def level_order(X: Any, k: int) -> tuple | None:
+    """Return the levels of a boolean or an ordered category in their order; None for others."""
+    values = column(X, k)
+    if is_boolean(X, k):
+        return (False, True)
+    if isinstance(values, nw.Series):
+        return tuple(values.cat.get_categories()) if values.dtype == nw.Enum else None
+    kind = values.dtype
+    ordered = isinstance(kind, pd.CategoricalDtype) and kind.ordered
+    return tuple(kind.categories) if ordered else None
+
+
 def is_number(X: Any, k: int) -> bool:
     """Tell whether a column holds numbers: neither levels nor dates."""
     values = column(X, k)
@@ -210,6 +235,12 @@ def is_missing(value: Any) -> bool:
     """Tell whether a single value is missing."""
     missing = pd.isna(value)
     return isinstance(missing, bool | np.bool_) and bool(missing)
+
+
+def any_missing(values: Any) -> bool:
+    """Tell whether a column has missing values."""
+    array = values if isinstance(values, pd.Series) else to_array(values)
+    return bool(pd.isna(array).any())
 
 
 def distinct_levels(values: Any) -> list:

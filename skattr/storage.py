@@ -39,6 +39,7 @@ def write(path: str | os.PathLike, fields: Mapping[str, Any]) -> None:
     header = {"format": FORMAT, "version": VERSION, "data": pack_data(fields["data"], arrays)}
     header |= {name: _named(name, pack_value, fields[name]) for name in LABELS}
     header["certificate"] = fields["certificate"]  # JSON as it is
+    header["measure_name"] = fields["measure_name"]
     # A lone surrogate is a legal character of a label, hence "surrogatepass".
     text = json.dumps(header, ensure_ascii=False, allow_nan=False).encode("utf-8", "surrogatepass")
     arrays["header"] = np.frombuffer(text, dtype=np.uint8)
@@ -81,6 +82,7 @@ def read(path: str | os.PathLike) -> dict[str, Any]:
             arrays = {name: stored[name] for name in stored.files}
             fields = {name: unpack_value(header[name]) for name in LABELS}
             fields["certificate"] = header.get("certificate")  # the first files have none
+            fields["measure_name"] = header.get("measure_name", "")
             fields["data"] = unpack_data(header["data"], arrays)
         except ImportError:  # the frame of a library that is not here: the file is good
             raise

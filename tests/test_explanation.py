@@ -874,3 +874,18 @@ def test_html_is_light_and_says_what_it_leaves_out():
     small = make(std_error=None, exact=True)._repr_html_()
     assert "exact" in small and "more outputs" not in small and "4 of 4 rows" in small
     assert make()[:0]._repr_html_().count("<tr") == 1
+
+
+def test_html_writes_prices_as_prices():
+    data = pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]})
+    values = np.array([[136_500.25, 0.00123], [-98_000.5, 0.5]])
+    page = make(data=data, n=2, d=2, values=values)._repr_html_()
+    assert "<td>136,500</td>" in page and "<td>-98,000</td>" in page
+    assert "<td>0.001</td>" in page and "<td>0.500</td>" in page  # digits of their own column
+    assert "e+0" not in page
+
+
+def test_the_name_of_the_measure_is_kept(tmp_path):
+    explanation = make(measure_name="main effect")
+    assert through_file(explanation, tmp_path).measure_name == "main effect"
+    assert explanation[:1].measure_name == "main effect"

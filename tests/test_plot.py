@@ -1,5 +1,6 @@
 """Pictures: what they show is read back from Axes."""
 
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -17,14 +18,18 @@ import pytest
 from matplotlib.collections import PathCollection
 from matplotlib.dates import date2num, num2date
 from matplotlib.patches import StepPatch
+from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OrdinalEncoder
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import skattr
 from skattr import Curve, Explanation, MeasureExplainer, plot
+from skattr._numbers import raw
 from skattr.curves import FunctionTable, LevelTable
 from skattr.measures import Conditional, Expectation, PartialDependence, Uniform
 from skattr.plot import drawing
@@ -68,6 +73,7 @@ def made(values, data=None, *, names=None, offset=0.0, outputs=("prediction",), 
         "exact": "std_error" not in more,
         "engine": ("rows",),
         "measure": "PartialDependence()",
+        "measure_name": "partial dependence",
     }
     return Explanation(**fields | more)
 
@@ -164,7 +170,8 @@ def test_colours_are_ranks_in_the_column():
     for column, expected in [
         (pd.Series(days), [1, np.nan, 0]),
         (pd.Series(days.tz_localize("Europe/Rome")), [1, np.nan, 0]),
-        (pd.Series([True, False, True]), [0.75, 0, 0.75]),
+        (pd.Series([True, False, True]), [1, 0, 1]),
+        (pd.Series([True, None, False, True], dtype="boolean"), [1, np.nan, 0, 1]),
         (pd.Series([True, None, False], dtype=object), [1, np.nan, 0]),
         (pd.Series([3, None, 1], dtype="Int64"), [1, np.nan, 0]),
         (pd.Series(["b", None, "a"]), [np.nan] * 3),
@@ -201,7 +208,7 @@ def test_categories_and_missing_values_are_neutral():
 def test_some_of_many_rows():
     values = np.arange(20_000.0).reshape(-1, 2)
     ax = plot.beeswarm(made(values), max_points=2000)
-    assert ax.get_xlabel().endswith("\n2 000 of 10 000 rows drawn")
+    assert ax.get_xlabel().endswith("\n2,000 of 10,000 rows drawn")
     assert number_of_points(ax) == 4000
     (points,) = [c for c in ax.collections if isinstance(c, PathCollection)]
     drawn = np.unique(points.get_offsets()[:, 0])
@@ -238,7 +245,7 @@ def test_values_that_add_up_lead_to_the_prediction(diabetes, measure):
     assert widths(ax)[-1] == 0
     sizes = np.abs(widths(ax)[:4])
     assert (np.diff(sizes) <= 0).all()
-    assert f" = {drawing.number(float(X['s1'].iloc[7]))}" in y_names(ax)[0]
+    assert f" = {raw(X['s1'].iloc[7])}" in y_names(ax)[0]
 
 
 def test_values_that_do_not_add_up_begin_at_zero(diabetes):
@@ -349,13 +356,13 @@ def test_rows_without_predictions_and_rows_left_out():
 
 def test_pairs_of_bars():
     first = made([[1.0, -5.0], [2.0, 5.0]], pd.DataFrame({"a": [0, 1], "b": [0, 1]}))
-    second = made([[3.0, 7.0]], pd.DataFrame({"b": [0], "a": [1]}), measure="Uniform()")
+    second = made([[3.0, 7.0]], pd.DataFrame({"b": [0], "a": [1]}), measure_name="uniform")
     ax = plot.compare(first, second)
     assert y_names(ax) == ["a", "b"]
     bars = [c for c in ax.containers if isinstance(c, matplotlib.container.BarContainer)]
     assert [[bar.get_width() for bar in side] for side in bars] == [[1.5, 5.0], [7.0, 3.0]]
     texts = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert texts == ["PartialDependence()", "Uniform()"]
+    assert texts == ["partial dependence", "uniform"]
     titles = plot.compare(first, second, names=["$x_1$", "b"]).get_legend().get_texts()
     assert [t.get_text() for t in titles] == ["$x_1$", "b"]
     assert not titles[0].get_parse_math()
@@ -499,6 +506,102 @@ def test_levels_are_bars():
     saved(ax)
 
 
+def test_levels_stand_in_their_order_or_by_size():
+    def names(curve, data=None):
+        return [t.get_text() for t in plot.curve(curve, data=data).get_xticklabels()]
+
+    sizes = {"good": 1.0, "fair": 3.0, "poor": 2.0, "missing": 9.0}
+    assert names(levels_curve(sizes)) == ["fair", "poor", "good", "missing"]
+    ordered = ["poor", "fair", "good"]
+    assert names(levels_curve(sizes, order=tuple(ordered))) == [*ordered, "missing"]
+    column = pd.Series(["good", "poor"], dtype=pd.CategoricalDtype(ordered, ordered=True))
+    assert names(levels_curve(sizes), column) == ordered
+    assert names(levels_curve({3: 1.0, 20: 2.0, 1: 9.0})) == ["1", "3", "20"]
+    assert names(levels_curve({True: 1.0, False: 2.0}, order=(False, True))) == ["False", "True"]
+
+
+def test_ordered_categories_keep_their_order_through_an_encoder():
+    words = ["poor", "fair", "good", "excellent"]
+    X = pd.DataFrame({"c": pd.Categorical(words * 10, words, ordered=True)})
+    encoder = make_column_transformer((OrdinalEncoder(), ["c"]))  # in the order of the alphabet
+    model = make_pipeline(encoder, DecisionTreeRegressor()).fit(X, X["c"].cat.codes % 3)
+    for frame in (X, pl.DataFrame({"c": pl.Series(words * 10, dtype=pl.Enum(words))})):
+        explainer = MeasureExplainer(model.fit(frame, X["c"].cat.codes % 3)).fit(frame)
+        ax = plot.curve(explainer.curve("c"))
+        assert [t.get_text() for t in ax.get_xticklabels()][:4] == words
+
+
+def test_missing_and_any_other_are_drawn_where_they_are_known():
+    def names(data, **more):
+        curve = levels_curve({"a": 1.0, "missing": 2.0, "any other": 3.0}, **more)
+        return [t.get_text() for t in plot.curve(curve, data=data).get_xticklabels()]
+
+    assert names(["a", "a"]) == ["a"]
+    assert names(["a", None]) == ["a", "missing"]
+    assert names(["a", "new"]) == ["a", "any other"]
+    assert names(["new", None]) == ["a", "missing", "any other"]
+    assert names(None) == ["a", "missing", "any other"]  # nobody knows
+    assert names(None, missing_seen=False) == ["a", "any other"]
+    assert names(None, missing_seen=True) == ["a", "missing", "any other"]
+
+
+def test_curves_know_whether_the_background_misses_values():
+    X = pd.DataFrame({"a": [1.0, np.nan] * 20, "b": np.arange(40.0), "c": [True, False] * 20})
+    model = HistGradientBoostingRegressor(max_iter=3, min_samples_leaf=2).fit(X, X["b"])
+    explainer = MeasureExplainer(model).fit(X)
+    seen = {name: explainer.curve(name).missing_seen for name in X}
+    assert seen == {"a": True, "b": False, "c": False}
+    assert "missing" in {t.get_text() for t in plot.curve(explainer.curve("a")).texts}
+    assert not plot.curve(explainer.curve("b")).texts  # though the model would take it
+    batches = MeasureExplainer(model).partial_fit(X[["a", "b", "c"]].dropna()).partial_fit(X)
+    assert batches.curve("a").missing_seen
+
+
+BOOLEANS = {
+    "bool": pd.Series([True, False, True, True] * 10),
+    "object": pd.Series([True, False, True, True] * 10, dtype=object),
+    "object with holes": pd.Series([True, False, None, True] * 10, dtype=object),
+    "nullable": pd.Series([True, False, None, True] * 10, dtype="boolean"),
+}
+
+
+@pytest.mark.parametrize("encoded", [False, True])
+@pytest.mark.parametrize("kind", BOOLEANS)
+def test_booleans_are_two_levels(kind, encoded):
+    X = pd.DataFrame({"b": BOOLEANS[kind], "n": np.arange(40.0)})
+    trees = HistGradientBoostingRegressor(max_iter=3, min_samples_leaf=2)
+    encoder = make_column_transformer((OrdinalEncoder(), ["b"]), remainder="passthrough")
+    model = (make_pipeline(encoder, trees) if encoded else trees).fit(X, np.arange(40.0) % 4)
+    explainer = MeasureExplainer(model).fit(X)
+    curve = explainer.curve("b")
+    table = curve.to_frame().set_index("level")["value"]
+    assert curve.kind == "levels" and list(table.index)[:2] == [False, True]
+    values = explainer.explain(X).to_frame()["b"]
+    missing = X["b"].isna()
+    for level in (False, True):
+        np.testing.assert_allclose(values[~missing & (X["b"] == level)], table[level])
+    if missing.any():
+        np.testing.assert_allclose(values[missing], table["missing"])
+    for data in (X["b"], None):
+        ax = plot.curve(curve, data=data)
+        words = ["False", "True", "missing"][: 3 if missing.any() else 2]
+        assert [t.get_text() for t in ax.get_xticklabels()] == words
+    saved(plot.beeswarm(explainer.explain(X)))
+
+
+def test_many_levels_that_are_dates_are_points_on_their_axis():
+    days = list(pd.date_range("2022-01-01", periods=300))
+    sizes = {day: float(i) for i, day in enumerate(days)} | {"missing": 3.0, "any other": 4.0}
+    ax = plot.curve(levels_curve(sizes), data=days[:50])
+    (points,) = ax.lines[:1]
+    np.testing.assert_allclose(points.get_xdata(), date2num(days))
+    np.testing.assert_allclose(points.get_ydata(), np.arange(300.0))
+    assert points.get_linestyle() == "None" and not ax.texts
+    late = plot.curve(levels_curve(sizes), data=[days[0] - pd.Timedelta(days=9), None])
+    assert [t.get_text() for t in late.texts] == ["missing", "any other"]
+    saved(ax)
+
+
 def test_curves_together(tree, diabetes):
     X = diabetes[0]
     uniform = MeasureExplainer(tree.estimator, "uniform").fit(X)
@@ -507,8 +610,8 @@ def test_curves_together(tree, diabetes):
         assert [t.get_text() for t in ax.get_legend().get_texts()] == ["joint", "uniform"]
         assert len(steps_of(ax)) == 2
     two = plot.curve([levels_curve({"a": 1.0, "b": 2.0}), levels_curve({"b": 3.0, "c": 4.0})])
-    assert [t.get_text() for t in two.get_xticklabels()] == ["a", "b", "c"]
-    assert [[bar.get_height() for bar in side] for side in two.containers] == [[1, 2], [3, 4]]
+    assert [t.get_text() for t in two.get_xticklabels()] == ["c", "b", "a"]
+    assert [[bar.get_height() for bar in side] for side in two.containers] == [[2, 1], [4, 3]]
 
 
 def test_what_cannot_be_drawn_together(tree):
@@ -573,10 +676,33 @@ def test_a_constant_curve_and_infinite_data(diabetes):
     saved(plot.curve(constant, data=pd.Series([1, None, 3], dtype="Int64"), centered=False))
 
 
-def test_many_levels():
-    ax = plot.curve(levels_curve({f"level {i}": float(i) for i in range(300)}))
-    assert len(ax.containers[0]) == 300 and len(ax.get_xticklabels()) <= 40
+def test_names_of_many_levels_are_those_that_matter():
+    values = {f"level {i}": float(i) for i in range(300)}
+    for data in (None, ["level 7"] * 50 + ["level 150"] * 20 + ["level 299"]):
+        ax = plot.curve(levels_curve(values), data=data)
+        assert len(ax.containers[0]) == 300
+        names = [label.get_text() for label in ax.get_xticklabels()]
+        largest = ["level 299"] if data is None else ["level 7", "level 150", "level 299"]
+        assert {*largest} < {*names} and 20 < len(names) < 150
+        assert_names_apart(ax)
+        plt.close(ax.figure)
+
+
+def test_fifty_levels_all_have_names():
+    values = {f"Municipality {i:02d}": float(i % 7) for i in range(50)}
+    ax = plot.curve(levels_curve(values))
+    names = [label.get_text() for label in ax.get_xticklabels()]
+    assert len(names) == 50 and {*names} == {*values}
+    heights = [bar.get_height() for bar in ax.containers[0]]
+    assert heights == sorted(values.values(), reverse=True)  # by size
+    assert_names_apart(ax)
+
+
+def assert_names_apart(ax):
     saved(ax)
+    boxes = sorted((t.get_window_extent() for t in ax.get_xticklabels()), key=lambda box: box.x0)
+    assert all(one.x1 <= two.x0 + 1 for one, two in pairwise(boxes))
+    assert all(label.get_fontsize() >= 6 for label in ax.get_xticklabels())
 
 
 # -- scales and outputs --------------------------------------------------------------------------
@@ -591,10 +717,8 @@ def iris():
 
 
 @each
-def test_an_output_has_to_be_chosen(draw, iris):
+def test_an_output_can_be_chosen(draw, iris):
     plt.close("all")
-    with pytest.raises(ValueError, match=r"3 outputs; choose one by output=, of '0', '1', '2'"):
-        draw(iris[1])
     with pytest.raises(ValueError, match="no output 'nine'"):
         draw(iris[1], output="nine")
     assert plt.get_fignums() == []
@@ -603,11 +727,71 @@ def test_an_output_has_to_be_chosen(draw, iris):
     assert any("logit of 2" in label for label in labels)
 
 
+@each
+def test_all_outputs_are_drawn(draw, iris):
+    """One Axes of stacked bars, or one panel for each output with the same columns."""
+    explanation = iris[1]
+    drawn = draw(explanation, max_features=3)
+    if draw is ALL["bar"]:
+        bars = [c for c in drawn.containers if isinstance(c, matplotlib.container.BarContainer)]
+        order = list(explanation.importance().index)
+        for own, name in zip(bars, ("0", "1", "2"), strict=True):
+            wanted = explanation.importance()[name].loc[order]
+            wanted = [*wanted[:3], wanted[3:].sum()]
+            np.testing.assert_allclose([bar.get_width() for bar in own], wanted)
+        ends = [bar.get_x() + bar.get_width() for bar in bars[1]]
+        np.testing.assert_allclose([bar.get_x() for bar in bars[2]], ends)
+        assert [t.get_text() for t in drawn.get_legend().get_texts()] == ["0", "1", "2"]
+        assert drawn.get_xlabel() == "mean of |attribution, centred| · logit"
+        return
+    assert isinstance(drawn, np.ndarray) and len(drawn) == 3
+    assert [ax.get_title().partition("\n")[0] for ax in drawn] == ["0", "1", "2"]
+    assert len({ax.figure for ax in drawn}) == 1
+    order = [str(name) for name in explanation.importance().index[:3]]
+    if draw is not ALL["waterfall"]:  # which is of one row
+        assert y_names(drawn[0]) == [*order, "1 other column"]
+    assert set(y_names(drawn[1])) == {""}  # they stand on the left
+    saved(drawn[0])
+    _, given = plt.subplots(1, 3)
+    again = draw(explanation, max_features=3, ax=given)
+    assert list(again) == list(given) and y_names(given[2]) == y_names(drawn[0])
+    with pytest.raises(ValueError, match=r"ax must be 3 Axes, one for each output.*output="):
+        draw(explanation, ax=given[0])
+
+
+def test_panels_show_their_own_output(iris):
+    explanation = iris[1]
+    for name, ax in zip("012", plot.beeswarm(explanation), strict=True):
+        offsets = [c.get_offsets() for c in ax.collections if isinstance(c, PathCollection)]
+        drawn = np.sort(np.concatenate(offsets)[:, 0])
+        one = explanation.select(name).centered().values
+        np.testing.assert_allclose(drawn, np.sort(one.ravel()))
+    for name, ax in zip("012", plot.waterfall(explanation, 4), strict=True):
+        one = explanation.select(name).centered().values[4]
+        np.testing.assert_allclose(np.sort(widths(ax)[:-1]), np.sort(one))
+    axes = plot.heatmap(explanation)
+    assert len({ax.images[0].get_clim() for ax in axes}) == 1  # one scale of colours
+    for name, ax in zip("012", axes, strict=True):
+        one = explanation.select(name)
+        first = explanation.feature_names.index(y_names(axes[0])[0])
+        wanted = one.centered().values[np.argsort(one.predictions, kind="stable"), first]
+        np.testing.assert_allclose(ax.images[0].get_array()[0], wanted)
+
+
+def test_many_outputs_have_rows_of_panels():
+    values = np.random.default_rng(0).normal(size=(20, 3, 7))
+    explanation = made(values, outputs=tuple("abcdefg"))
+    axes = plot.beeswarm(explanation)
+    assert len(axes) == 7 and axes[0].get_gridspec().get_geometry() == (3, 3)
+    saved(axes[0])
+    bars = plot.bar(explanation)
+    assert len({tuple(c[0].get_facecolor()) for c in bars.containers[:7]}) == 7
+    saved(bars)
+
+
 def test_outputs_of_curves(iris):
-    explainer = iris[0]
+    explainer, _, X = iris
     curve = explainer.curve(2)
-    with pytest.raises(ValueError, match=r"3 outputs; choose one by output=, of '0', '1', '2'"):
-        plot.curve(curve)
     with pytest.raises(ValueError, match="no output 'nine'"):
         plot.curve(curve, output="nine")
     for output in ("1", 1):
@@ -616,6 +800,21 @@ def test_outputs_of_curves(iris):
         np.testing.assert_allclose(values, curve(middle)[:, 1] - explainer.base_value_[1])
     single = explainer.curve(2, output="1")
     np.testing.assert_array_equal(steps_of(plot.curve(single))[0][0], values)
+    axes = plot.curve(curve, data=X.iloc[:, 2])
+    assert [ax.get_title() for ax in axes] == ["0", "1", "2"]
+    assert len({ax.get_ylim() for ax in axes}) == 1
+    for o, ax in enumerate(axes):
+        ((values, edges, _),) = steps_of(ax)
+        middle = (edges[1:] + edges[:-1]) / 2
+        np.testing.assert_allclose(values, curve(middle)[:, o] - explainer.base_value_[o])
+        assert ax.get_ylabel() == f"attribution, centred · logit of {o}"
+    with pytest.raises(ValueError, match=r"same outputs .*\('0', '1', '2'\) and \('1',\)"):
+        plot.curve([curve, single])
+
+
+def test_explanations_of_other_outputs_are_not_compared(iris):
+    with pytest.raises(ValueError, match="two explanations of the same outputs"):
+        plot.compare(iris[1], iris[1].select("0"))
 
 
 @pytest.mark.parametrize(
@@ -678,7 +877,8 @@ def test_few_rows_and_constant_values(draw, n, value):
 
 @each
 def test_hostile_names_are_drawn_as_they_are(draw):
-    data = pd.DataFrame(np.random.default_rng(0).normal(size=(9, len(HOSTILE))), columns=HOSTILE)
+    labels = pd.Index(HOSTILE, dtype=object)  # strings of pyarrow hold no surrogates
+    data = pd.DataFrame(np.random.default_rng(0).normal(size=(9, len(HOSTILE))), columns=labels)
     values = np.tile(-np.arange(len(HOSTILE)) - 1.0, (9, 1))[:, ::-1]
     explanation = made(values, data, outputs=(r"$\bad$",), scale="log-odds")
     ax = draw(explanation)
@@ -708,7 +908,6 @@ def test_names_are_short():
     assert drawing.shorten("a" * 32) == "a" * 32
     assert drawing.shorten("a\nb\x00") == r"a\nb\x00"
     assert drawing.shorten(("a", 1)) == "('a', 1)"
-    assert drawing.number(-1234.56) == "−1235" and drawing.number(2, sign=True) == "+2"
 
 
 @each
@@ -914,3 +1113,139 @@ def test_offsets_of_the_shape_of_values():
     for draw in (plot.beeswarm, plot.heatmap, partial(plot.waterfall, row=1),
                  partial(plot.compare, plain)):  # fmt: skip
         draw(explanation)
+
+
+# -- nothing is cut off, and numbers can be read -------------------------------------------------
+
+
+def texts_drawn(figure):
+    """Return all texts that are drawn, without ticks beyond the limits of their axis."""
+    figure.canvas.draw()
+    hidden = set()
+    for ax in figure.axes:
+        for axis, limits in ((ax.xaxis, ax.get_xlim()), (ax.yaxis, ax.get_ylim())):
+            low, high = sorted(limits)
+            for tick in (*axis.get_major_ticks(), *axis.get_minor_ticks()):
+                if not low - 1e-9 <= tick.get_loc() <= high + 1e-9:
+                    hidden |= {tick.label1, tick.label2}
+    found = figure.findobj(matplotlib.text.Text)
+    return [t for t in found if t.get_visible() and t.get_text().strip() and t not in hidden]
+
+
+def assert_whole(ax):
+    """Check that a plain savefig cuts nothing off."""
+    figure = (ax.flat[0] if isinstance(ax, np.ndarray) else ax).figure
+    texts = texts_drawn(figure)
+    assert texts
+    for text in texts:
+        box = text.get_window_extent()
+        inside = box.x0 >= -0.5 and box.y0 >= -0.5
+        inside &= box.x1 <= figure.bbox.x1 + 0.5 and box.y1 <= figure.bbox.y1 + 0.5
+        assert inside, (text.get_text(), box, figure.bbox)
+
+
+LONG = [f"a column of a name that does not end so soon, number {i}" for i in range(4)]
+
+
+@each
+@pytest.mark.parametrize("size", [1.2345e-3, 7.1, 123_456.7, 9.87e8])
+@pytest.mark.parametrize("k", [1, 3])
+def test_nothing_is_cut_off(draw, size, k):
+    rng = np.random.default_rng(0)
+    values = size * rng.normal(size=(30, 4, k)) * [[[1.0]], [[0.5]], [[0.1]], [[0.01]]][0]
+    values = values[:, :, 0] if k == 1 else values
+    outputs = ("prediction",) if k == 1 else ("a class of a long name, too", "b", "c")
+    data = pd.DataFrame(
+        {LONG[0]: rng.normal(size=30), LONG[1]: rng.choice(["x" * 40, "y"], 30),
+         LONG[2]: rng.random(30) < 0.5, LONG[3]: pd.date_range("2024-01-01", periods=30)}
+    )  # fmt: skip
+    for gap in (0.0, size):
+        predictions = 12 * size + values.sum(axis=1) + gap
+        base = 12 * size if k == 1 else np.full(k, 12 * size)
+        more = {"base_value": base, "predictions": predictions, "outputs": outputs}
+        assert_whole(draw(made(values, data, **more)))
+    assert_whole(draw(made(values, data, std_error=np.abs(values), **more), max_features=2))
+
+
+@pytest.mark.parametrize("size", [1.2345e-3, 123_456.7])
+def test_no_curve_is_cut_off(size, tree, diabetes):
+    names = {f"level of a long name {i}": size * np.sin(i) for i in range(60)}
+    for n in (2, 8, 20, 60):
+        curve = levels_curve(dict(list(names.items())[:n]) | {"missing": 2 * size})
+        curve.feature = LONG[0]
+        assert_whole(plot.curve(curve))
+        assert_whole(plot.curve([curve, curve], data=[*[*names][:n], None]))
+    days = pd.date_range("2022-01-01", periods=700).to_numpy()
+    numbers = size * np.arange(700.0)[:, None]
+    assert_whole(plot.curve(Curve("day", ("y",), FunctionTable(lambda v: numbers, days))))
+    assert_whole(plot.curve(tree.curve("bmi"), data=diabetes[0]["bmi"]))
+
+
+def test_prices_have_separators_and_no_exponents(diabetes):
+    X, y = diabetes
+    X = X.assign(price=1e5 + 1e3 * X["s1"], built=1900 + X["age"].round())
+    y = 136_500 + 900 * y + 0.5 * X["price"]
+    explainer = MeasureExplainer(DecisionTreeRegressor(max_depth=4, random_state=0).fit(X, y)).fit(
+        X
+    )
+    explanation = explainer.explain(X)
+    price = r"[+−]?\d{1,3}(,\d{3})*(\.\d+)?"
+    for ax in (plot.bar(explanation), plot.waterfall(explanation, 0)):
+        bars = [text.get_text() for text in ax.texts]
+        assert bars and all(re.fullmatch(price, text) for text in bars)
+    title = plot.waterfall(explanation, 0).get_title().replace("\n", " ")
+    whole = rf"prediction {price} = {price} [+−] {price} attributed [+−] {price} not attributed"
+    assert re.fullmatch(whole, title)
+    assert f"{round(explanation.predictions[0]):,}" in title
+    assert f"price = {round(X['price'].iloc[0]):,}" in y_names(plot.waterfall(explanation, 0))
+    for draw in ALL.values():
+        ax = draw(explanation)
+        assert not [t for t in texts_drawn(ax.figure) if re.search(r"\de[+−-]?\d", t.get_text())]
+    years = plot.curve(explainer.curve("built"), data=X["built"])
+    assert "1940" in [t.get_text() for t in texts_drawn(years.figure)]
+    prices = plot.curve(explainer.curve("price"), data=X["price"])
+    assert "300,000" in [t.get_text() for t in texts_drawn(prices.figure)]
+    bmi = plot.curve(explainer.curve("bmi"))
+    assert "20,000" in [t.get_text() for t in bmi.get_yticklabels()]
+
+
+def test_a_waterfall_that_adds_up_names_both_ends(diabetes):
+    X, y = diabetes
+    explainer = MeasureExplainer(LinearRegression().fit(X, 1000 * y)).fit(X)
+    explanation = explainer.explain(X)
+    ax = plot.waterfall(explanation, 7)
+    marks = {t.get_text(): t.xy[0] for t in ax.texts if "\n" in t.get_text()}
+    mean, end = explainer.base_value_, explanation.predictions[7]
+    assert marks == {
+        f"mean prediction\n{mean:,.0f}": pytest.approx(mean),
+        f"prediction\n{end:,.0f}": end,
+    }
+    uniform = MeasureExplainer(explainer.estimator, Uniform()).fit(X).explain(X)
+    assert any(t.get_text().startswith("reference\n") for t in plot.waterfall(uniform, 7).texts)
+
+
+def test_the_beeswarm_names_common_levels():
+    rng = np.random.default_rng(0)
+    kinds = np.array(["Old Town", "Mill", "Quarry"])[rng.choice(3, 200, p=[0.6, 0.3, 0.1])]
+    place = {"Old Town": -1.0, "Mill": 1.0, "Quarry": 1.001}
+    values = np.column_stack([[place[kind] for kind in kinds], rng.uniform(-1, 1, 200)])
+    data = pd.DataFrame({"district": kinds, "n": rng.normal(size=200)})
+    ax = plot.beeswarm(made(values, data))
+    names = {t.get_text(): t.xy[0] for t in ax.texts}
+    assert names == {"Old Town": -1.0, "Mill": 1.0}  # where Mill stands there is no room for Quarry
+
+
+def test_legends_say_measures_in_words(diabetes):
+    X, y = diabetes
+    model = DecisionTreeRegressor(max_depth=3, random_state=0).fit(X, y)
+    measures = [PartialDependence() - Expectation(), "conditional_effect", Conditional("gaussian")]
+    fitted = [MeasureExplainer(model, m, tol=0.5, random_state=0).fit(X) for m in measures]
+    words = ["main effect", "conditional effect", "conditional (gaussian)"]
+    explanations = [explainer.explain(X[:5]) for explainer in fitted]
+    assert [e.measure_name for e in explanations] == words
+    ax = plot.compare(*explanations[:2])
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == words[:2]
+    ax = plot.curve([explainer.curve("bmi") for explainer in fitted[:2]])
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == words[:2]
+    twice = plot.curve([fitted[0].curve("bmi")] * 2)
+    assert [t.get_text() for t in twice.get_legend().get_texts()] == ["curve 1", "curve 2"]

@@ -19,6 +19,7 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from skattr import MeasureExplainer, write_report
+from skattr._numbers import small as two_digits
 from skattr.engines import QuasiMonteCarlo
 from skattr.measures import (
     Atoms,
@@ -299,7 +300,9 @@ def hostile_explainer(names, levels, classes, index):
     rng = np.random.default_rng(0)
     n = len(levels)
     names = [name for name in names if "\0" not in name]  # pandas cuts them
-    X = pd.DataFrame(rng.normal(size=(n, len(names))), columns=names, index=index)
+    labels = pd.Index(names, dtype=object)  # strings of pyarrow hold no surrogates
+    index = pd.Index(index, dtype=object)
+    X = pd.DataFrame(rng.normal(size=(n, len(names))), columns=labels, index=index)
     X[names[0]] = pd.Series(levels, index=X.index, dtype=object)
     words = make_column_transformer((OneHotEncoder(), [names[0]]), remainder="passthrough")
     y = np.array([*classes, *rng.choice(np.array(classes, object), n - len(classes))], object)
@@ -502,6 +505,43 @@ def test_polars_and_dates(tmp_path):
     assert "2024-01-01" in report(explainer, dates, tmp_path).words()
 
 
+def test_prices_are_written_as_prices(tmp_path):
+    X, y = small_prices()
+    tree = DecisionTreeRegressor(max_depth=3, random_state=0).fit(X, y)
+    explainer = MeasureExplainer(tree).fit(X)
+    page = report(explainer, X, tmp_path)
+    explanation = explainer.explain(X)
+    cells = [text for tag, text in page.texts if tag == "td"]
+    assert f"{explanation.predictions[0]:,.0f}" in cells  # the table without scripts
+    assert f"{explainer.base_value_:,.0f}" in page.words()
+    importance = explanation.importance()
+    assert f"{importance.iloc[0]:,.0f}" in cells
+    data = page.data()["data"][0]
+    assert f"{X['price'].iloc[0]:,.0f}" in data and f"{X['built'].iloc[0]}" in data
+    assert {"False", "True"} & {*data}
+    outputs = page.data()["outputs"][0]
+    assert outputs["decimals"] == 0
+    np.testing.assert_allclose(outputs["prediction"], explanation.predictions, atol=0.5)
+    assert not re.search(r"\d\.\d+e\+\d", page.words())
+
+
+def small_prices(n=60):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(
+        {"price": rng.integers(100_000, 900_000, n), "built": rng.integers(1900, 2020, n),
+         "sold": rng.random(n) < 0.5}
+    )  # fmt: skip
+    return X, 3.137 * X["price"] + 1000.1 * X["built"] + 50_000 * X["sold"]
+
+
+def test_columns_of_many_levels_are_drawn(tmp_path):
+    levels = [f"level {i}" for i in range(60)]
+    X = pd.DataFrame({"c": levels * 2})
+    model = make_pipeline(OneHotEncoder(), LinearRegression()).fit(X, np.arange(120) % 60)
+    page = report(MeasureExplainer(model).fit(X), X, tmp_path)
+    assert "too many levels" not in page.words()
+
+
 def test_figures_are_small_pictures(tmp_path):
     from PIL import Image
 
@@ -539,8 +579,10 @@ def test_measures_of_ones_own(formula, tmp_path):
     page = Page(tmp_path / "report.html")
     assert formula in page.words()
     error = explainer.explain(X).centered_error
-    assert f"largest standard error {error.max():.3g}" in page.words()
-    assert f"median {np.median(error):.2e}, largest {error.max():.2e}" in page.words()
+    assert f"largest standard error {two_digits(error.max())}" in page.words()
+    assert (
+        f"median {two_digits(np.median(error))}, largest {two_digits(error.max())}" in page.words()
+    )
 
 
 @pytest.mark.parametrize("measure", [Uniform(), ProductMarginal()])

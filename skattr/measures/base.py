@@ -24,7 +24,9 @@ An attribution is a tuple of raw columns, `own` the tuple of all attributions.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from inspect import signature
 from numbers import Real
 from typing import Any, NamedTuple, Self
 
@@ -94,6 +96,7 @@ class Measure(BaseEstimator):
     adds_up = True
     no_batches = ""
     dependent_: tuple[tuple[int, int, float], ...] = ()
+    effect = ""  # its name in words after the mean prediction is taken off
     __array_ufunc__ = None  # so that numpy scalars leave `*` to us
 
     def fit(
@@ -135,6 +138,31 @@ class Measure(BaseEstimator):
     def reference(self) -> Measure:
         """Return the probability law that centring subtracts."""
         raise NotImplementedError
+
+    def in_words(self) -> str:
+        """Return the measure's name in words, for legends and tables.
+
+        Examples
+        --------
+        >>> from skattr.measures import Conditional, Expectation, PartialDependence
+        >>> PartialDependence().in_words(), Expectation("product").in_words()
+        ('partial dependence', 'expectation (product)')
+        >>> (PartialDependence() - Expectation()).in_words()
+        'main effect'
+        >>> (Conditional("gaussian") - 0.5 * Expectation()).in_words()
+        'conditional (gaussian) − 0.5 · expectation'
+        """
+        return self._named(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(self).__name__).lower())
+
+    def _named(self, name: str) -> str:
+        """Return a name with the parameters that are not the default ones."""
+        default = {p.name: p.default for p in signature(type(self)).parameters.values()}
+        changed = [
+            value if isinstance(value, str) else f"{parameter} {value}".replace("_", " ")
+            for parameter, value in self.get_params(deep=False).items()
+            if isinstance(value, str | Real) and value != default[parameter]
+        ]
+        return f"{name} ({', '.join(changed)})" if changed else name
 
     def __add__(self, other: Any) -> Measure:
         return _sum([*as_terms(self), *as_terms(other)]) if _is_measure(other) else NotImplemented
@@ -208,6 +236,20 @@ class LinearCombination(Measure):
             terms[places[head][0]][1].set_params(**{rest: value})
         self.terms = [(coefficient, measure) for coefficient, measure in terms]
         return self
+
+    def in_words(self) -> str:
+        """Return the sum in words; a measure minus the mean prediction is its effect."""
+        named = [(coefficient, measure.in_words()) for coefficient, measure in self.terms]
+        first = self.terms[0][1] if self.terms else self
+        if first.effect and named == [(1.0, first.in_words()), (-1.0, "expectation")]:
+            return first._named(first.effect)
+        text = ""
+        for coefficient, words in named:
+            size = "" if abs(coefficient) == 1 else f"{abs(coefficient):g} · "
+            sign = "−" if coefficient < 0 else "+"
+            lead = f" {sign} " if text else sign.replace("+", "")
+            text += f"{lead}{size}{words}"
+        return text
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         text = ""

@@ -101,6 +101,8 @@ class Conditional(Measure):
     adds_up = False
     no_batches = "ranks, bandwidths and laws are learned from all rows together; use fit"
 
+    effect = "conditional effect"
+
     def __init__(
         self,
         estimator: str = "kernel",

@@ -51,6 +51,7 @@ class PartialDependence(Measure):
            [4., 3.]])
     """
 
+    effect = "main effect"
     views = ("rows",)
 
     def rows(self) -> RowsView:

@@ -10,6 +10,9 @@ import pandas as pd
 
 from skattr.plot import drawing
 
+MISSING, OTHER = "missing", "any other"  # rows of a curve's table that are no levels
+_ON_AXIS = {"integer", "floating", "mixed-integer-float", "datetime", "datetime64", "timedelta",
+            "timedelta64"}  # fmt: skip
 _DAY = pd.Timedelta(days=1)
 
 
@@ -22,6 +25,7 @@ class Column:
     levels: list | None = None  # (n,)
     dates: bool = False
     unit: str = ""
+    order: tuple | None = None  # of ordered categories
 
     def __len__(self) -> int:
         return len(self.missing)
@@ -38,7 +42,7 @@ class Column:
         """Return the position of each value among the levels of a curve, -1 if it has none."""
         assert self.levels is not None
         place = {level: p for p, level in enumerate(levels)}
-        other, gone = place.get("any other", -1), place.get("missing", -1)
+        other, gone = place.get(OTHER, -1), place.get(MISSING, -1)
         return np.array([
             gone if missing else place.get(level, other)
             for level, missing in zip(self.levels, self.missing, strict=True)
@@ -56,7 +60,10 @@ def as_column(values: Any, name: Any, levels: bool | None = None, dates: bool = 
         series = series.infer_objects()
     missing = series.isna().to_numpy(bool)
     if levels or (levels is None and _is_level(series)):
-        return Column(np.array([]), missing, series.to_list())
+        kind = series.dtype
+        ordered = isinstance(kind, pd.CategoricalDtype) and kind.ordered
+        order = tuple(kind.categories) if ordered else None
+        return Column(np.array([]), missing, series.to_list(), order=order)
     if pd.api.types.is_datetime64_any_dtype(series.dtype):
         from matplotlib.dates import date2num
 
@@ -71,6 +78,11 @@ def as_column(values: Any, name: Any, levels: bool | None = None, dates: bool = 
     except (TypeError, ValueError) as error:
         raise ValueError(f"data of {name!r} must be numbers, as its curve is: {error}") from error
     return _of_kind(Column(numbers, missing), levels, dates, name)
+
+
+def on_axis(levels: list) -> bool:
+    """Tell whether levels have places on an axis of numbers or dates; booleans have none."""
+    return pd.api.types.infer_dtype(np.fromiter(levels, object, len(levels))) in _ON_AXIS
 
 
 def _of_kind(column: Column, levels: bool | None, dates: bool, name: Any) -> Column:

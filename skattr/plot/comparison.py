@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from skattr.explanation import Explanation
 from skattr.plot import drawing
 from skattr.plot.importance import draw_errors
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 def compare(
@@ -23,30 +20,30 @@ def compare(
     output: Any = None,
     max_features: int = 15,
     centered: bool = True,
-    ax: Axes | None = None,
-) -> Axes:
+    ax: Any = None,
+) -> Any:
     """Draw the importance of columns in two explanations as pairs of bars, with error bars.
 
-    Columns are ordered by the sum of both.
+    Columns are ordered by the sum of both. Several outputs have one panel each.
 
     Parameters
     ----------
     first, second : Explanation
         What to draw, of the same columns and on the same scale; rows may differ.
     names : two str, optional
-        What to call them; their measures by default.
+        What to call them; their measures in words by default.
     output : str or int, optional
-        The output, by name or position; needed if there are several.
+        The output, by name or position; all of them by default.
     max_features : int, default 15
         Columns with bars of their own; the importance of all others is summed up in one last pair.
     centered : bool, default True
         Whether to take the offsets off.
     ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
+        Where to draw, one Axes for each output drawn; a new figure by default.
 
     Returns
     -------
-    Axes
+    Axes, or array of Axes if there are several outputs
 
     Examples
     --------
@@ -59,38 +56,47 @@ def compare(
     ...                       for measure in ("partial_dependence", "product_marginal"))
     >>> ax = skattr.plot.compare(joint, independent)
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
-    ['PartialDependence()', 'ProductMarginal()']
+    ['partial dependence', 'product marginal']
     """
     pair = [drawing.check(explanation, output, max_features) for explanation in (first, second)]
-    scales = [explanation.scale for explanation in pair]
+    scales = [explanation.scale for explanation in (first, second)]
     if all(scales) and scales[0] != scales[1]:
         raise ValueError(f"the explanations are on two scales: {scales[0]} and {scales[1]}")
-    places = [range(len(pair[0].feature_names)), _aligned(*pair)]
-    values = [drawing.values_of(e, centered)[:, at] for e, at in zip(pair, places, strict=True)]
-    errors = [drawing.errors_of(explanation, centered) for explanation in pair]
-    errors = [e if e is None else e[:, at] for e, at in zip(errors, places, strict=True)]
-    sizes = [np.abs(v).mean(axis=0) for v in values]
-    ranking = drawing.Ranking.of(sizes[0] + sizes[1], max_features)
-    labels = ranking.names(pair[0])
-    titles = _titles(pair, names)
+    outputs = [one.output_names[0] for one in pair[0]]
+    if len(pair[1]) != len(outputs):
+        raise ValueError(
+            f"two explanations of the same outputs are compared, not of {first.output_names} and "
+            f"{second.output_names}; choose one by output="
+        )
+    at = [range(len(first.feature_names)), _aligned(first, second)]
+    sizes = [[np.abs(drawing.values_of(one, centered)[:, at[side]]) for one in pair[side]]
+             for side in (0, 1)]  # fmt: skip
+    ranking = drawing.Ranking.of(sum(map(drawing.mean_sizes, sizes)), max_features)
+    labels = ranking.names(first)
+    titles = _titles((first, second), names)
 
-    ax = drawing.new_axes(ax, 6.8, drawing.height_of(round(1.4 * len(labels))) + 0.3)
-    lines, bars = np.arange(len(labels)), []
-    for side in (0, 1):
-        mean, error = drawing.mean_and_error(values[side], errors[side], ranking)
-        shifted = lines + (side - 0.5) * 0.38
-        bars.append(ax.barh(shifted, mean, height=0.36, color=drawing.PALETTE[side]))
-        draw_errors(ax, mean, error, shifted)
-    drawing.name_rows(ax, labels)
-    drawing.bare(ax, "top", "right")
-    if not any(size.any() for size in sizes):
-        ax.set_xlim(0, 1)
-    drawing.legend(ax, list(zip(bars, titles, strict=True)))
-    label = drawing.value_label(
-        centered, scales[0] or scales[1], pair[0].output_names[0], "mean of |{}|"
-    )
-    drawing.label_x(ax, label)
-    return ax
+    height = drawing.height_of(round(1.4 * len(labels))) + 0.3
+    panels = drawing.Panels.of(ax, outputs, (6.8, height), (3.8, height + 0.3), labels)
+    scale = scales[0] or scales[1]
+    lines = np.arange(len(labels))
+    for o, axes in enumerate(panels.axes):
+        bars, high = [], 0.0
+        for side in (0, 1):
+            error = drawing.errors_of(pair[side][o], centered)
+            error = error if error is None else error[:, at[side]]
+            mean, error = drawing.mean_and_error(sizes[side][o], error, ranking)
+            shifted = lines + (side - 0.5) * 0.38
+            bars.append(axes.barh(shifted, mean, height=0.36, color=drawing.PALETTE[side]))
+            draw_errors(axes, mean, error, shifted)
+            high = max(high, float((mean + error).max()))
+        axes.set_xlim(0, (high or 1.0) * 1.05)
+        drawing.name_rows(axes, labels, panels.outer[o])
+        drawing.bare(axes, "top", "right")
+        if o == len(outputs) - 1:
+            drawing.legend(axes, list(zip(bars, titles, strict=True)), loc="lower right")
+        drawing.label_x(axes, drawing.value_label(centered, scale, outputs[o], "mean of |{}|"))
+    panels.share("x")
+    return panels.result()
 
 
 def _aligned(first: Explanation, second: Explanation) -> list[int]:
@@ -112,5 +118,6 @@ def _titles(pair: Sequence[Explanation], names: Sequence[str] | None) -> list[st
         if isinstance(names, str) or len(names) != 2:
             raise ValueError(f"names={names!r} must be two names")
         return [drawing.shorten(name, 60) for name in names]
-    measures = [drawing.shorten(" ".join(e.measure.split()), 60) for e in pair]
+    words = [e.measure_name or " ".join(e.measure.split()) for e in pair]
+    measures = [drawing.shorten(name, 60) for name in words]
     return measures if measures[0] != measures[1] else ["first", "second"]

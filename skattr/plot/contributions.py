@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from skattr._numbers import MINUS, decimals, fixed
 from skattr.explanation import ROUNDING, Explanation, raw_values
 from skattr.messages import brief
 from skattr.plot import drawing
@@ -22,6 +23,17 @@ class Sums:
     start: float
     contributions: np.ndarray
     prediction: float | None
+
+    def text(self, value: float, sign: bool = False) -> str:
+        """Return a number with the decimals that the contributions need, so that sums add up."""
+        return fixed(value, decimals(self.sizes), sign=sign, minus=MINUS)
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """The contributions and, where there is a prediction, what no column accounts for."""
+        if self.prediction is None:
+            return self.contributions
+        return np.append(self.contributions, 0.0 if self.complete else self.gap)
 
     @property
     def gap(self) -> float:
@@ -45,15 +57,16 @@ def waterfall(
     output: Any = None,
     max_features: int = 12,
     centered: bool = True,
-    ax: Axes | None = None,
-) -> Axes:
+    ax: Any = None,
+) -> Any:
     """Draw the values of one row as bars, the largest on top.
 
     Where the values add up to the prediction, each bar begins where the one above ends, and they
     lead from the offset (the mean of f, where the measure has none) to the prediction. Most
     measures make no such promise: then all bars begin at 0. What is left between the prediction
     and the sum is a line of its own, if the explanation has predictions: "interactions" of main
-    effects, else "not explained by single columns".
+    effects, else "not explained by single columns". Several outputs have one panel each, with the
+    columns in one order.
 
     Parameters
     ----------
@@ -63,17 +76,17 @@ def waterfall(
         The row: an int is its position, anything else its label in the index of X. It may be left
         out if there is one row only, as in `waterfall(explanation[3])`.
     output : str or int, optional
-        The output, by name or position; needed if there are several.
+        The output, by name or position; all of them by default.
     max_features : int, default 12
         Columns with a bar of their own; the values of all others are added up in one bar.
     centered : bool, default True
         Whether to take the offset off.
     ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
+        Where to draw, one Axes for each output drawn; a new figure by default.
 
     Returns
     -------
-    Axes
+    Axes, or array of Axes if there are several outputs
 
     Examples
     --------
@@ -84,27 +97,30 @@ def waterfall(
     >>> explainer = skattr.MeasureExplainer(LinearRegression().fit(X, y)).fit(X)
     >>> ax = skattr.plot.waterfall(explainer.explain(X), 0)
     >>> ax.get_title()
-    'prediction 206.1 = 152.1 + 53.98 attributed'
+    'prediction 206.12 = 152.13 + 53.98 attributed'
     """
-    explanation = drawing.check(explanation, output, max_features)
-    one = _one_row(explanation, row)
-    values = drawing.values_of(one, centered)
-    ranking = drawing.Ranking.of(np.abs(values[0]), max_features)
-    prediction = None if one.predictions is None else float(one.predictions[0])
-    sums = Sums(_start(one, centered), ranking.columns(values)[0], prediction)
-    error = drawing.errors_of(one, centered)
-    if error is not None:
-        error = np.sqrt(ranking.columns(error**2)[0])
-    names = _names(one, ranking)
+    ones = [_one_row(one, row) for one in drawing.check(explanation, output, max_features)]
+    values = [drawing.values_of(one, centered) for one in ones]
+    ranking = drawing.Ranking.of(drawing.mean_sizes(values), max_features)
+    names = _names(ones[0], ranking)
+    if ones[0].predictions is not None:
+        names.append(ones[0].remainder_name)
 
-    ax = drawing.new_axes(ax, 7.2, drawing.height_of(len(names) + 1) + 0.3)
-    _draw_bars(ax, sums, error, len(ranking.first))
-    if prediction is not None:
-        names.append(one.remainder_name)
-    drawing.name_rows(ax, names)
-    drawing.bare(ax, "top", "right", "left")
-    _draw_words(ax, sums, one, centered)
-    return ax
+    height = drawing.height_of(len(names)) + 0.6
+    outputs = [one.output_names[0] for one in ones]
+    panels = drawing.Panels.of(ax, outputs, (7.2, height), (4.4, height + 0.3), names)
+    for one, value, axes, outer in zip(ones, values, panels.axes, panels.outer, strict=True):
+        prediction = None if one.predictions is None else float(one.predictions[0])
+        sums = Sums(_start(one, centered), ranking.columns(value)[0], prediction)
+        error = drawing.errors_of(one, centered)
+        if error is not None:
+            error = np.sqrt(ranking.columns(error**2)[0])
+        width = drawing.width_beside(axes, names if outer else [""])
+        _draw_bars(axes, sums, error, len(ranking.first), width)
+        drawing.name_rows(axes, names, outer)
+        drawing.bare(axes, "top", "right", "left")
+        _draw_words(axes, sums, one, centered, width)
+    return panels.result()
 
 
 def _one_row(explanation: Explanation, row: Any) -> Explanation:
@@ -143,11 +159,12 @@ def _names(one: Explanation, ranking: drawing.Ranking) -> list[str]:
     return names
 
 
-def _draw_bars(ax: Axes, sums: Sums, error: np.ndarray | None, n_own: int) -> None:
-    """Draw the contributions, and the gap; one after the other only where they add up."""
-    sizes = sums.contributions
-    if sums.prediction is not None:
-        sizes = np.append(sizes, 0.0 if sums.complete else sums.gap)
+def _draw_bars(ax: Axes, sums: Sums, error: np.ndarray | None, n_own: int, width: float) -> None:
+    """Draw the contributions, and the gap; one after the other only where they add up.
+
+    There are so many points for them and their numbers.
+    """
+    sizes = sums.sizes
     places = np.arange(len(sizes))
     left = np.zeros(len(sizes))
     if sums.complete:
@@ -167,48 +184,65 @@ def _draw_bars(ax: Axes, sums: Sums, error: np.ndarray | None, n_own: int) -> No
         reach[: len(error)] = error
         ax.errorbar(ends[: len(error)], places[: len(error)], xerr=error, fmt="none",
                     ecolor=drawing.ink(), elinewidth=1.0, capsize=2.5)  # fmt: skip
-    for place, size, end, more in zip(places, sizes, ends, reach, strict=True):
+    texts = [sums.text(size, sign=True) for size in sizes]
+    for place, size, end, more, text in zip(places, sizes, ends, reach, texts, strict=True):
         side = -1 if size < 0 else 1
-        ax.annotate(drawing.number(size, sign=size != 0), (end + side * more, place), (4 * side, 0),
-                    textcoords="offset points", va="center", fontsize="small",
-                    ha="left" if side > 0 else "right")  # fmt: skip
+        ax.annotate(text, (end + side * more, place), (4 * side, 0), textcoords="offset points",
+                    va="center", fontsize="small", ha="left" if side > 0 else "right")  # fmt: skip
     low = float(min(left.min(), (ends - reach).min()))
     high = float(max(left.max(), (ends + reach).max()))
-    room = _room(ax, sizes)
+    points = drawing.text_width(max(map(len, texts)), drawing.font_points("small")) + 6
+    room = min(points / width, 0.4)
     below, above = (room if side.any() else 0.04 for side in (sizes < 0, sizes >= 0))
-    width = ((high - low) or abs(high) or 1.0) / (1 - below - above)
-    ax.set_xlim(low - below * width, high + above * width)
+    span = ((high - low) or abs(high) or 1.0) / (1 - below - above)
+    ax.set_xlim(low - below * span, high + above * span)
 
 
-def _room(ax: Axes, sizes: np.ndarray) -> float:
-    """Return the part of the axes that the longest number takes; names may take a fifth."""
-    from matplotlib.font_manager import FontProperties
-
-    letters = max(len(drawing.number(size, sign=True)) for size in sizes)
-    points = 0.62 * letters * FontProperties(size="small").get_size_in_points() + 6
-    have = 0.8 * ax.get_window_extent().width / ax.figure.dpi * 72
-    return min(points / max(have, 1.0), 0.35)
-
-
-def _draw_words(ax: Axes, sums: Sums, one: Explanation, centered: bool) -> None:
-    """Draw the lines of reference, the sum, and the label of the axis."""
-    total = float(sums.contributions.sum())
-    label = drawing.value_label(centered, one.scale, one.output_names[0])
+def _draw_words(ax: Axes, sums: Sums, one: Explanation, centered: bool, width: float) -> None:
+    """Draw the lines of reference, the sum in so many points, and the label of the axis."""
     if sums.complete:
         assert sums.prediction is not None
-        for place in (sums.start, sums.prediction):
-            ax.axvline(place, color=drawing.GREY, linewidth=0.8, linestyle=":", zorder=0.5)
-        label += f"\nfrom {drawing.number(sums.start)} to the prediction"
+        mean = "mean prediction" if sums.start == one.base_value else "reference"
+        _mark(ax, (sums.start, sums.prediction), (mean, "prediction"), sums.text)
     else:
         drawing.zero_line(ax)
     if sums.prediction is not None:
-        parts = [f"prediction {drawing.number(sums.prediction)} = {drawing.number(sums.start)}",
-                 f"{_added(total)} attributed"]  # fmt: skip
-        if not sums.complete:  # which is too long for one line
-            parts.append(f"\n{_added(sums.gap)} {one.remainder_name}")
-        ax.set_title(" ".join(parts).replace(" \n", "\n"), fontsize="medium", **drawing.LITERAL)
-    drawing.label_x(ax, label)
+        total = float(sums.contributions.sum())
+        parts = [f"prediction {sums.text(sums.prediction)}", f"= {sums.text(sums.start)}",
+                 f"{_added(total, sums)} attributed"]  # fmt: skip
+        if not sums.complete:
+            parts.append(f"{_added(sums.gap, sums)} {one.remainder_name}")
+        above = [ax.get_title()] if ax.get_title() else []  # the output, of several
+        room = 2.6 * drawing.font_points("small") if sums.complete else 6.0  # for the marks
+        title = "\n".join([*above, *_lines(parts, width)])
+        ax.set_title(title, fontsize="medium", pad=room, **drawing.LITERAL)
+    drawing.label_x(ax, drawing.value_label(centered, one.scale, one.output_names[0]))
 
 
-def _added(value: float) -> str:
-    return f"{'+' if value >= 0 else '−'} {drawing.number(abs(value))}"
+def _mark(ax: Axes, at: tuple[float, float], names: tuple[str, str], text: Any) -> None:
+    """Draw where a sum begins and where it ends, with the names and numbers above."""
+    low, high = ax.get_xlim()
+    far = abs(at[1] - at[0]) > 0.35 * (high - low)
+    for value, other, name in zip(at, at[::-1], names, strict=True):
+        ax.axvline(value, color=drawing.GREY, linewidth=0.8, linestyle=":", zorder=0.5)
+        side = "center" if far else "right" if (value, name) < (other, names[0]) else "left"
+        ax.annotate(f"{name}\n{text(value)}", (value, 1), (0, 2), ha=side, va="bottom",
+                    xycoords=ax.get_xaxis_transform(), textcoords="offset points",
+                    fontsize="small", color=drawing.ink())  # fmt: skip
+
+
+def _lines(parts: list[str], width: float) -> list[str]:
+    """Return the parts of a sum in as few lines as have room in so many points."""
+    points = drawing.font_points("medium")
+    lines: list[str] = []
+    for part in parts:
+        joined = f"{lines[-1]} {part}" if lines else part
+        if lines and drawing.text_width(len(joined), points) <= width:
+            lines[-1] = joined
+        else:
+            lines.append(part)
+    return lines
+
+
+def _added(value: float, sums: Sums) -> str:
+    return f"{'+' if value >= 0 else MINUS} {sums.text(abs(value))}"

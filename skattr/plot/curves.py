@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from skattr import frames
 from skattr.curves import Curve
 from skattr.messages import brief
 from skattr.plot import drawing
-from skattr.plot.columns import Column, as_column
+from skattr.plot.columns import MISSING, OTHER, Column, as_column, on_axis
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,7 +22,8 @@ THIN = 30  # effective rows below which a value is not to be trusted
 DENSE = 1000  # points of a line that is bent more often
 BEYOND = 0.05  # how far the outer steps are drawn, where data does not tell
 STRIP = 0.11  # height of the strip of data, of the axes
-TICKS = 40  # names of levels that can be read next to each other
+FEW = 12  # levels that are numbers or dates and still bars: more are points on an axis
+NARROWEST = 6.5  # points of the smallest names of levels
 
 
 @dataclass
@@ -29,12 +31,17 @@ class Line:
     """One curve to draw."""
 
     label: str | None
-    kind: str  # "steps", "line" or "levels"
+    kind: str  # "steps", "line", "points" or "levels"
     x: Any  # the edges of steps (m + 1,), the points of a line (m,), or a list of m levels
     values: np.ndarray  # (m,)
-    missing: float | None  # the value where the column is missing
+    special: dict[str, float]  # the values where the column is missing, and at any other level
     dates: bool = False
     unit: str = ""
+
+    @property
+    def all_values(self) -> np.ndarray:
+        """All values that may be drawn."""
+        return np.append(self.values, [*self.special.values()])
 
 
 def curve(
@@ -45,13 +52,16 @@ def curve(
     output: Any = None,
     centered: bool | None = None,
     labels: Sequence[Any] | None = None,
-    ax: Axes | None = None,
-) -> Axes:
+    ax: Any = None,
+) -> Any:
     """Draw the attribution of a column as a function of its value, with all its jumps.
 
     Steps are drawn with their jumps where they are, levels as bars, other functions as a line
-    through their points. What a missing value gets is a dashed line. The outer steps reach 5 %
-    beyond the others, and as far as the data.
+    through their points; many levels that are numbers or dates are points on their axis. Levels
+    stand in their order or, if they have none, by size. "missing" and "any other" are drawn where
+    the data has such rows; without data, where the background does or the model says what they
+    get. The outer steps reach 5 % beyond the others, and as far as the data. Several outputs have
+    one panel each.
 
     Parameters
     ----------
@@ -64,17 +74,17 @@ def curve(
         The effective number of rows behind the value at each entry of data, a column of
         `Explanation.support`. Where it is below 30 the background is shaded.
     output : str or int, optional
-        The output, by name or position; needed if there are several.
+        The output, by name or position; all of them by default.
     centered : bool, optional
         Whether to take the offset off; by default where the curves know it.
     labels : list, optional
-        What to call the curves.
+        What to call the curves; their measures in words by default.
     ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
+        Where to draw, one Axes for each output drawn; a new figure by default.
 
     Returns
     -------
-    Axes
+    Axes, or array of Axes if there are several outputs
 
     Examples
     --------
@@ -92,7 +102,10 @@ def curve(
     given, names = _as_list(curves, labels)
     if centered is None:
         centered = all(one.offset is not None for one in given)
-    lines = [_line(one, name, output, centered) for one, name in zip(given, names, strict=True)]
+    outputs = _outputs(given, output)
+    sets = [[_line(one, name, o, centered) for one, name in zip(given, names, strict=True)]
+            for o in outputs]  # fmt: skip
+    lines = sets[0]
     levels = {line.kind == "levels" for line in lines}
     if len(levels) > 1 or len({line.dates for line in lines}) > 1:
         kinds = ", ".join(line.kind + " of dates" * line.dates for line in lines)
@@ -104,15 +117,23 @@ def curve(
     elif support is not None:
         raise ValueError("support needs data: the values that it belongs to")
     thin = _thin(support, column)
+    _drop_unknown(sets, given, column)
+    order = _arranged(lines, given[0].order, column) if levels == {True} else None
 
-    draw = _draw_levels if levels == {True} else _draw_numbers
-    ax = drawing.new_axes(ax, 6.4, 4.0)
-    entries = draw(ax, lines, column, thin)
-    _limit(ax, lines, column, centered or levels == {True})
-    _write(ax, given, lines[0].unit, column, output, centered)
-    if entries:
-        drawing.legend(ax, entries)
-    return ax
+    wide = 0.0 if order is None else 1.3 + 0.135 * len(order)
+    size, panel = (min(max(6.4, wide), 14.0), 4.0), (min(max(4.4, wide), 6.4), 4.0)
+    panels = drawing.Panels.of(ax, [given[0].output_names[o] for o in outputs], size, panel)
+    for drawn, axes, o in zip(sets, panels.axes, outputs, strict=True):
+        if order is None:
+            entries = _draw_numbers(axes, drawn, column, thin)
+        else:
+            entries = _draw_levels(axes, drawn, order, column, thin)
+        _limit(axes, drawn, column, centered or order is not None)
+        _write(axes, given, lines[0].unit, column, o, centered)
+        if entries and o == outputs[-1]:
+            drawing.legend(axes, entries)
+    panels.share("y")
+    return panels.result()
 
 
 # What is given ---------------------------------------------------------------------------------
@@ -128,7 +149,7 @@ def _as_list(curves: Any, labels: Any) -> tuple[list[Curve], list[str | None]]:
     if wrong or not given:
         raise TypeError(f"curves must be a Curve, or a list or dict of them; got {wrong or 'none'}")
     if labels is None:
-        labels = [f"curve {i + 1}" for i in range(len(given))] if len(given) > 1 else [None]
+        labels = _default_labels(given)
     if isinstance(labels, str) or len(labels) != len(given):
         raise ValueError(f"there are {len(given)} curves, but labels={labels!r}")
     features = list(dict.fromkeys(str(one.feature) for one in given))
@@ -147,30 +168,44 @@ def _own_column(data: Any, feature: Any) -> Any:
     return frames.column(data, names.index(feature))
 
 
-def _place(names: tuple[str, ...], output: Any) -> int:
-    """Return the position of an output, by name or, where none has that name, by position."""
-    if output is None and len(names) > 1:
-        raise ValueError(drawing.which_output(names))
+def _default_labels(given: list[Curve]) -> Sequence[str | None]:
+    """Return the measures in words, if they tell the curves apart."""
+    if len(given) == 1:
+        return [None]
+    measures = [one.measure_name for one in given]
+    if all(measures) and len({*measures}) == len(measures):
+        return measures
+    return [f"curve {i + 1}" for i in range(len(given))]
+
+
+def _outputs(given: list[Curve], output: Any) -> list[int]:
+    """Return the positions of the outputs to draw, which all curves have."""
+    names = given[0].output_names
+    for one in given:
+        if one.output_names != names:
+            raise ValueError(
+                f"curves of the same outputs are drawn together, not of {names} and "
+                f"{one.output_names}"
+            )
     if output is None:
-        return 0
+        return list(range(len(names)))
     if str(output) in names:
-        return names.index(str(output))
+        return [names.index(str(output))]
     if isinstance(output, int | np.integer) and -len(names) <= output < len(names):
-        return int(output) % len(names)
+        return [int(output) % len(names)]
     raise ValueError(f"There is no output {output!r}; the outputs are {str(names)[1:-1]}.")
 
 
-def _line(one: Curve, label: str | None, output: Any, centered: bool) -> Line:
-    """Return a curve as what is drawn of it."""
-    place = _place(one.output_names, output)
+def _line(one: Curve, label: str | None, o: int, centered: bool) -> Line:
+    """Return one output of a curve as what is drawn of it."""
     frame = one.to_frame()
-    values = frame.iloc[:, frame.shape[1] - len(one.output_names) + place].to_numpy(float)
+    values = frame.iloc[:, frame.shape[1] - len(one.output_names) + o].to_numpy(float)
     if centered:
         if one.offset is None:
             raise ValueError(f"{one!r} does not know its offset: centered=True is not possible")
-        values = values - one.offset[place]
+        values = values - one.offset[o]
     if one.kind == "levels":
-        return Line(label, "levels", frame["level"].to_list(), values, None)
+        return _level_line(one, label, frame["level"].to_list(), values)
     if one.kind == "steps":
         inside = (frame["closed"] != "missing").to_numpy()
         gone = values[~inside]
@@ -183,11 +218,52 @@ def _line(one: Curve, label: str | None, output: Any, centered: bool) -> Line:
         if one.span is not None:
             x, values = _within(x.to_numpy(float), values, *one.span)
     read = as_column(x, one.feature)
-    missing = float(gone[0]) if len(gone) else None
+    special = {MISSING: float(gone[0])} if len(gone) else {}
     if read.levels is not None:
-        return Line(label, "levels", read.levels, values, missing)
+        return Line(label, "levels", read.levels, values, special)
     kind = "steps" if one.kind == "steps" else "line"
-    return Line(label, kind, read.numbers, values, missing, read.dates, read.unit)
+    return Line(label, kind, read.numbers, values, special, read.dates, read.unit)
+
+
+def _level_line(one: Curve, label: str | None, levels: list, values: np.ndarray) -> Line:
+    """Return the bars of levels; of many levels that are numbers or dates, points on an axis."""
+    special = {
+        level: float(value)
+        for level, value in zip(levels, values, strict=True)
+        if isinstance(level, str) and level in (MISSING, OTHER)
+    }
+    own = [i for i, level in enumerate(levels) if not _is_in(level, special)]
+    levels, values = [levels[i] for i in own], values[own]
+    if len(levels) <= FEW or not on_axis(levels):
+        return Line(label, "levels", levels, values, special)
+    read = as_column(pd.Series(levels, dtype=object).infer_objects(), one.feature)
+    order = np.argsort(read.numbers, kind="stable")
+    x, values = read.numbers[order], values[order]
+    return Line(label, "points", x, values, special, read.dates, read.unit)
+
+
+def _is_in(level: Any, special: dict[str, float]) -> bool:
+    return isinstance(level, str) and level in special
+
+
+def _drop_unknown(sets: list[list[Line]], given: list[Curve], column: Column | None) -> None:
+    """Keep "missing" and "any other" only where rows or, without them, the background know them."""
+    for lines in sets:
+        for line, one in zip(lines, given, strict=True):
+            if column is None:
+                known = {OTHER} | ({MISSING} if one.missing_seen is not False else set())
+            else:
+                known = {MISSING} if column.missing.any() else set()
+                known |= {OTHER} if _has_other(line, column) else set()
+            line.special = {name: v for name, v in line.special.items() if name in known}
+
+
+def _has_other(line: Line, column: Column) -> bool:
+    """Tell whether rows have a level that is none of the curve's."""
+    if column.levels is None:
+        there = column.numbers[~column.missing]
+        return line.kind == "points" and not np.isin(there, line.x).all()
+    return bool((column.among(line.x)[~column.missing] < 0).any())
 
 
 def _within(
@@ -236,17 +312,19 @@ def _draw_numbers(
             )
             if point.any():
                 ax.plot(line.x[1:][point], line.values[point], "o", color=colour, markersize=5)
+        elif line.kind == "points":
+            (drawn,) = ax.plot(line.x, line.values, "o", color=colour, markersize=3.5)
         else:
             marker = "o" if len(line.x) <= 30 else ""
             (drawn,) = ax.plot(line.x, line.values, marker=marker, markersize=3.5, color=colour,
                                linewidth=1.6)  # fmt: skip
         entries += [(drawn, line.label)] if line.label is not None else []
-        if line.missing is not None and (column is None or column.missing.any()):
+        for name, value in line.special.items():
             above = i % 2 == 0  # of two close lines both words are read
-            ax.axhline(line.missing, color=colour, linewidth=1.2, linestyle=(0, (4, 3)))
+            ax.axhline(value, color=colour, linewidth=1.2, linestyle=(0, (4, 3)))
             ax.annotate(
-                "missing",
-                (1, line.missing),
+                name,
+                (1, value),
                 (-2, 2 if above else -2),
                 xycoords=ax.get_yaxis_transform(),
                 textcoords="offset points",
@@ -264,9 +342,12 @@ def _draw_numbers(
             entries += _shade(ax, _runs(column.numbers, thin, low, high))
     if lines[0].dates:
         ax.xaxis_date()
-        from matplotlib.dates import ConciseDateFormatter
+        from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
-        ax.xaxis.set_major_formatter(ConciseDateFormatter(ax.xaxis.get_major_locator()))
+        most = max(3, min(8, int(drawing.width_in_points(ax) / 45)))  # as many as have room
+        locator = AutoDateLocator(minticks=2, maxticks=most)
+        ax.xaxis.set_major_locator(locator)
+        ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))
     ax.set_xlim(low, high)
     return entries
 
@@ -316,38 +397,87 @@ def _colour(i: int) -> str:
 # Levels ----------------------------------------------------------------------------------------
 
 
+def _arranged(lines: list[Line], order: tuple | None, column: Column | None) -> list:
+    """Return the levels from left to right: in their order or, if they have none, by size.
+
+    "missing" and "any other" stand last.
+    """
+    sizes: dict[Any, float] = {}
+    for line in lines:
+        for level, value in zip(line.x, line.values, strict=True):
+            sizes.setdefault(level, value)
+    order = order if order is not None or column is None else column.order
+    if order is not None:
+        place = {level: p for p, level in enumerate(order)}
+        levels = sorted(sizes, key=lambda level: place.get(level, len(place)))
+    elif on_axis([*sizes]):
+        levels = sorted(sizes)
+    else:
+        levels = sorted(sizes, key=lambda level: -sizes[level])
+    special = {name for line in lines for name in line.special}
+    return [*levels, *(name for name in (MISSING, OTHER) if name in special)]
+
+
 def _draw_levels(
-    ax: Axes, lines: list[Line], column: Column | None, thin: np.ndarray | None
+    ax: Axes, lines: list[Line], levels: list, column: Column | None, thin: np.ndarray | None
 ) -> list[tuple]:
     """Draw a bar for each level and curve, with the data below; return what a legend says."""
-    tables = [dict(zip(line.x, line.values, strict=True)) for line in lines]
-    for table, line in zip(tables, lines, strict=True):
-        if line.missing is not None:
-            table.setdefault("missing", line.missing)
-    levels = list(dict.fromkeys(level for table in tables for level in table))
     width = 0.8 / len(lines)
     entries: list[tuple] = []
-    for i, (table, line) in enumerate(zip(tables, lines, strict=True)):
+    weights = np.zeros(len(levels))  # how much a level matters, for its name
+    for i, line in enumerate(lines):
+        table = dict(zip(line.x, line.values, strict=True)) | line.special
         places = [p for p, level in enumerate(levels) if level in table]
         middle = np.array(places) + (i - (len(lines) - 1) / 2) * width
-        drawn = ax.bar(middle, [table[levels[p]] for p in places], width * 0.94, color=_colour(i))
+        heights = np.array([table[levels[p]] for p in places])
+        drawn = ax.bar(middle, heights, width * 0.94, color=_colour(i))
+        weights[places] = np.maximum(weights[places], np.abs(heights))
         entries += [(drawn, line.label)] if line.label is not None else []
     if column is not None:
         where = column.among(levels)  # (n,) positions, -1 for what has no bar
         counts = np.bincount(where[where >= 0], minlength=len(levels))
+        weights *= counts
         ax.bar(np.arange(len(levels)), counts / max(counts.max(), 1) * STRIP, 0.8, alpha=0.55,
                color=drawing.GREY, transform=ax.get_xaxis_transform())  # fmt: skip
         if thin is not None:
             few = np.unique(where[thin & (where >= 0)])
             entries += _shade(ax, [(place - 0.5, 1.0) for place in few])
-    step = -(-len(levels) // TICKS)
-    names = [drawing.raw_text(level) for level in levels][::step]
-    longest = max(map(len, names)) * len(names)
-    turn = 0 if longest <= 60 else 40 if len(names) <= 15 else 90
-    ax.set_xticks(np.arange(0, len(levels), step), names, rotation=turn,
-                  ha="right" if turn == 40 else "center", **drawing.LITERAL)  # fmt: skip
     ax.set_xlim(-0.6, len(levels) - 0.4)
+    _name_levels(ax, [drawing.raw_text(level, 24) for level in levels], weights)
     return entries
+
+
+def _name_levels(ax: Axes, names: list[str], weights: np.ndarray) -> None:
+    """Write the names of levels as large as there is room; of too many those that matter most."""
+    from matplotlib import rcParams
+
+    points = drawing.font_points(rcParams["xtick.labelsize"])
+    room = 0.85 * drawing.width_in_points(ax) / len(names)  # of each
+    longest = drawing.text_width(max(map(len, names)) + 1, points)
+    if longest <= room:
+        turn, size, at = 0, points, np.arange(len(names))
+    elif len(names) <= 15 and 1.6 * points <= room:
+        turn, size, at = 40, points, np.arange(len(names))
+    else:
+        turn, size = 90, min(points, max(room / 1.1, NARROWEST))
+        at = _apart(weights, 1.1 * size / room)
+    ax.set_xticks(at, [names[p] for p in at], rotation=turn, fontsize=size,
+                  ha="right" if turn == 40 else "center",
+                  rotation_mode="anchor" if turn == 40 else "default",
+                  **drawing.LITERAL)  # fmt: skip
+
+
+def _apart(weights: np.ndarray, distance: float) -> np.ndarray:
+    """Return positions that are at least a distance apart, those of the largest weights first."""
+    if distance <= 1:
+        return np.arange(len(weights))
+    free = np.ones(len(weights), bool)
+    chosen = []
+    for p in np.argsort(-weights, kind="stable"):
+        if free[p]:
+            chosen.append(p)
+            free[max(0, p - int(np.ceil(distance)) + 1) : p + int(np.ceil(distance))] = False
+    return np.sort(chosen)
 
 
 # Words and limits ------------------------------------------------------------------------------
@@ -355,8 +485,7 @@ def _draw_levels(
 
 def _limit(ax: Axes, lines: list[Line], column: Column | None, from_zero: bool) -> None:
     """Set the limits of values, with room for the strip, and draw the zero line."""
-    ends = [line.missing for line in lines if line.missing is not None]
-    values = np.concatenate([*(line.values for line in lines), ends, [0.0] * from_zero])
+    values = np.concatenate([*(line.all_values for line in lines), [0.0] * from_zero])
     low, high = float(values.min()), float(values.max())
     size = high - low
     if size <= 1e-12 * abs(high):  # a constant stands in the middle
@@ -372,17 +501,17 @@ def _write(
     given: list[Curve],
     unit: str,
     column: Column | None,
-    output: Any,
+    o: int,
     centered: bool,
 ) -> None:
     """Write the labels of the axes."""
     label = drawing.shorten(given[0].feature) + unit
     if column is not None:
         label += f"\n{column.describe()}"
-    drawing.label_x(ax, label)
-    units = {(one.scale, one.output_names[_place(one.output_names, output)]) for one in given}
+    drawing.label_x(ax, label, years=True)
+    units = {(one.scale, one.output_names[o]) for one in given}
     words = "attribution, centred" if centered else "attribution"
     if len(units) == 1:
         words = drawing.value_label(centered, *units.pop())
-    ax.set_ylabel(words, **drawing.LITERAL)
+    drawing.label_y(ax, words)
     drawing.bare(ax, "top", "right")

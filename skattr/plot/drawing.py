@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
+from skattr._numbers import count, raw
 from skattr.explanation import Explanation
 
 if TYPE_CHECKING:
@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 BLUE, ORANGE, GREEN, PURPLE, SKY, AMBER = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")  # fmt: skip
 PALETTE = (BLUE, ORANGE, GREEN, PURPLE, SKY, AMBER)
+NEGATIVE_TO_POSITIVE = (BLUE, "#F7F7F7", ORANGE)
 GREY = "#8C8C8C"  # readable on white and on black
 LONGEST = 32  # characters of a name that are drawn
+ACROSS = 3  # panels next to each other
 TALLEST = 160.0  # inches: beyond 2^16 pixels no picture can be saved
 
 LITERAL: dict[str, Any] = {
@@ -32,11 +34,92 @@ def new_axes(ax: Axes | None, width: float, height: float) -> Axes:
     """Return `ax`, or the axes of a new figure of a size in inches."""
     if ax is not None:
         return ax
+    return _pyplot().subplots(figsize=(width, min(height, TALLEST)), layout="constrained")[1]
+
+
+def _pyplot() -> Any:
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise ImportError("skattr.plot needs matplotlib: pip install 'skattr[plot]'") from error
-    return plt.subplots(figsize=(width, min(height, TALLEST)), layout="constrained")[1]
+    return plt
+
+
+@dataclass
+class Panels:
+    """One Axes for each output; a single one has the size and the place of a plain picture."""
+
+    axes: list[Axes]
+    outer: list[bool]  # whether names and labels on the left are to be written
+
+    @classmethod
+    def of(
+        cls,
+        ax: Any,
+        outputs: Sequence[str],
+        size: tuple[float, float],
+        panel: tuple[float, float],
+        names: Sequence[str] = (),
+    ) -> Panels:
+        """Return the axes given, or those of a new figure, with the outputs as titles.
+
+        `size` is that of a figure of one output, `panel` that of each of several, in inches;
+        `names` on the left make it wider.
+        """
+        n = len(outputs)
+        more = more_for(names) if names else 0.0
+        if n == 1:
+            return cls([new_axes(ax, size[0] + more, size[1])], [True])
+        if ax is not None:
+            axes = list(ax.flat) if isinstance(ax, np.ndarray) else ax
+            if not isinstance(axes, list | tuple) or len(axes) != n:
+                raise ValueError(
+                    f"ax must be {n} Axes, one for each output, or choose one of the outputs by "
+                    f"output=, of {str(tuple(outputs))[1:-1]}; got {ax!r}"
+                )
+            outer = [True] * n
+        else:
+            wide = min(n, ACROSS)
+            high = -(-n // wide)
+            figsize = panel[0] * wide + more, min(panel[1] * high, TALLEST)
+            figure = _pyplot().figure(figsize=figsize, layout="constrained")
+            figure.get_layout_engine().set(wspace=0.05, hspace=0.05)
+            grid = figure.add_gridspec(high, wide)
+            axes = [figure.add_subplot(grid[divmod(i, wide)]) for i in range(n)]
+            outer = [i % wide == 0 for i in range(n)]
+        for one, name in zip(axes, outputs, strict=True):
+            one.set_title(shorten(name), fontsize="medium", **LITERAL)
+        return cls(list(axes), outer)
+
+    def result(self) -> Any:
+        """Return what a picture returns: one Axes, or an array of them."""
+        if len(self.axes) == 1:
+            return self.axes[0]
+        result = np.empty(len(self.axes), object)
+        result[:] = self.axes
+        return result
+
+    def share(self, axis: str) -> None:
+        """Give all panels the same limits of values, "x" or "y"."""
+        limits = np.array([getattr(ax, f"get_{axis}lim")() for ax in self.axes])
+        for ax in self.axes:
+            getattr(ax, f"set_{axis}lim")(limits.min(), limits.max())
+
+    def colorbar(self, mappable: Any, **options: Any) -> Any:
+        """Draw one colour bar beside all axes."""
+        whole = self.axes[0] if len(self.axes) == 1 else self.axes
+        bar = self.axes[0].figure.colorbar(mappable, ax=whole, pad=0.02, **options)
+        bar.outline.set_visible(False)
+        return bar
+
+
+def colours_of(n: int) -> list[Any]:
+    """Return n colours to tell n things apart."""
+    if n <= len(PALETTE):
+        return list(PALETTE[:n])
+    from matplotlib import colormaps
+
+    return list(colormaps["turbo"](np.linspace(0.05, 0.95, n)))
 
 
 def ink() -> str:
@@ -55,17 +138,6 @@ def shorten(name: Any, longest: int = LONGEST) -> str:
     return f"{text[: longest - 1 - tail]}…{text[-tail:]}"
 
 
-def number(value: float, sign: bool = False) -> str:
-    """Return a number in four digits, with a true minus."""
-    text = f"{value:{'+' if sign else ''}.4g}"
-    return text.replace("-", "−")
-
-
-def count(n: int) -> str:
-    """Return a number of things, 100 000."""
-    return f"{n:_}".replace("_", " ")
-
-
 def rows(n: int) -> str:
     """Return a number of rows."""
     return f"{count(n)} row{'s' if n != 1 else ''}"
@@ -81,21 +153,16 @@ def others(n: int) -> str:
     return f"{count(n)} other column{'s' if n > 1 else ''}"
 
 
-def check(explanation: Any, output: Any, max_features: Any = 1) -> Explanation:
-    """Return the explanation of one output, or say what is wrong."""
+def check(explanation: Any, output: Any, max_features: Any = 1) -> list[Explanation]:
+    """Return the explanations of the output chosen or of all outputs, or say what is wrong."""
     if not isinstance(explanation, Explanation):
         raise TypeError(f"an Explanation is drawn, not a {type(explanation).__name__}")
     check_count("max_features", max_features)
     if len(explanation) == 0:
         raise ValueError("this explanation has no rows to draw")
-    if output is None and len(explanation.output_names) > 1:
-        raise ValueError(which_output(explanation.output_names))
-    return explanation if output is None else explanation.select(output)
-
-
-def which_output(names: tuple[str, ...]) -> str:
-    """Return the complaint that an output has to be chosen."""
-    return f"there are {len(names)} outputs; choose one by output=, of {str(names)[1:-1]}"
+    if output is not None:
+        return [explanation.select(output)]
+    return [explanation.select(name) for name in explanation.output_names]
 
 
 def check_count(name: str, value: Any) -> None:
@@ -114,9 +181,14 @@ def errors_of(explanation: Explanation, centered: bool) -> np.ndarray | None:
     return explanation.centered().std_error if centered else explanation.std_error
 
 
-def value_label(centered: bool, scale: str, output: str, what: str = "{}") -> str:
-    """Return the label of an axis of values: what they are, and on which scale."""
+def value_label(centered: bool, scale: str, output: str | None, what: str = "{}") -> str:
+    """Return the label of an axis of values: what they are, and on which scale.
+
+    `output` is None where the axis is that of several outputs.
+    """
     words = what.format("attribution, centred" if centered else "attribution")
+    if output is None:
+        return f"{words} · {scale or 'prediction'}"
     output = shorten(output)
     if scale == "probability":
         unit = f"P({output})"
@@ -154,13 +226,18 @@ class Ranking:
         return np.column_stack([drawn, values[:, self.rest].sum(axis=1)])
 
 
-def mean_and_error(values: np.ndarray, std_error: np.ndarray | None, ranking: Ranking) -> tuple:
-    """Return mean |value| and its standard error, for the columns drawn and the rest.
+def mean_sizes(values: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the mean over rows and outputs of |value|, (g,), by which columns are ranked."""
+    return np.mean([np.abs(v).mean(axis=0) for v in values], axis=0)
+
+
+def mean_and_error(sizes: np.ndarray, std_error: np.ndarray | None, ranking: Ranking) -> tuple:
+    """Return the mean of sizes, (n, g), and its standard error, for columns drawn and the rest.
 
     The error has two parts: that of a mean over rows, and that of approximate values. The second is
     bounded by their mean: rows share points, so their errors need not average out.
     """
-    sizes = ranking.columns(np.abs(values))  # (n, m)
+    sizes = ranking.columns(sizes)  # (n, m)
     n = len(sizes)
     error = sizes.std(axis=0, ddof=1) / np.sqrt(n) if n > 1 else np.zeros(sizes.shape[1])
     if std_error is not None:
@@ -168,9 +245,9 @@ def mean_and_error(values: np.ndarray, std_error: np.ndarray | None, ranking: Ra
     return sizes.mean(axis=0), error
 
 
-def name_rows(ax: Axes, names: list[str]) -> None:
-    """Write names on the y axis, the first on top."""
-    ax.set_yticks(np.arange(len(names)), names, **LITERAL)
+def name_rows(ax: Axes, names: list[str], outer: bool = True) -> None:
+    """Write names on the y axis, the first on top; not where panels on the left have them."""
+    ax.set_yticks(np.arange(len(names)), names if outer else [""] * len(names), **LITERAL)
     ax.set_ylim(len(names) - 0.4, -0.6)
     ax.tick_params(axis="y", length=0)
 
@@ -180,12 +257,21 @@ def bare(ax: Axes, *sides: str) -> None:
     ax.spines[[*sides]].set_visible(False)
 
 
-def label_x(ax: Axes, label: str) -> None:
-    """Name an x axis of numbers, whose ticks then keep apart."""
-    from skattr.plot.ticks import keep_apart
+def label_x(ax: Axes, label: str, years: bool = False) -> None:
+    """Name an x axis of numbers, whose ticks then keep apart; `years`: they may be years."""
+    from skattr.plot.ticks import keep_apart, write_numbers
 
     ax.set_xlabel(label, **LITERAL)
+    write_numbers(ax.xaxis, years)
     keep_apart(ax)
+
+
+def label_y(ax: Axes, label: str, years: bool = False) -> None:
+    """Name a y axis of numbers; `years`: they may be years."""
+    from skattr.plot.ticks import write_numbers
+
+    ax.set_ylabel(label, **LITERAL)
+    write_numbers(ax.yaxis, years)
 
 
 def zero_line(ax: Axes, vertical: bool = True) -> None:
@@ -214,17 +300,40 @@ def even(n: int, most: int) -> np.ndarray:
     return np.linspace(0, n - 1, most).round().astype(np.intp)
 
 
-def raw_text(value: Any) -> str:
+def raw_text(value: Any, longest: int = 20) -> str:
     """Return one raw value as a few characters."""
-    missing = pd.isna(value)
-    if isinstance(missing, bool | np.bool_) and missing:
-        return "missing"
-    if isinstance(value, bool | np.bool_):
-        return str(value)
-    if isinstance(value, int | np.integer):
-        return number(float(value)) if abs(int(value)) > 10**9 else f"{value}".replace("-", "−")
-    if isinstance(value, float | np.floating):
-        return number(float(value))
-    if isinstance(value, pd.Timestamp) and value == value.normalize():
-        return str(value.date())
-    return shorten(value, 20)
+    return shorten(raw(value), longest)
+
+
+def text_width(letters: float, points: float) -> float:
+    """Return about how wide a text is, in points."""
+    return 0.62 * letters * points
+
+
+def font_points(size: Any) -> float:
+    """Return a size of the user's font in points."""
+    from matplotlib.font_manager import FontProperties
+
+    return FontProperties(size=size).get_size_in_points()
+
+
+def names_in_points(names: Sequence[str]) -> float:
+    """Return about how wide names on the y axis are, in points."""
+    size = _pyplot().rcParams["ytick.labelsize"]
+    return text_width(max(map(len, names)), font_points(size))
+
+
+def more_for(names: Sequence[str]) -> float:
+    """Return by how much names ask for a wider figure, in inches."""
+    return max(0.0, names_in_points(names) / 72 - 1.6)
+
+
+def width_beside(ax: Axes, names: Sequence[str]) -> float:
+    """Return about how wide axes will be once there is room for names on the left, in points."""
+    now = width_in_points(ax)
+    return max(now / 0.775 - names_in_points(names) - 12, 0.3 * now)  # 0.775: before any layout
+
+
+def width_in_points(ax: Axes) -> float:
+    """Return the width of axes as they are now, in points."""
+    return ax.get_window_extent().width / ax.figure.dpi * 72

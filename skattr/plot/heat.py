@@ -9,6 +9,7 @@ from scipy.linalg import eigh
 
 from skattr.explanation import Explanation
 from skattr.plot import drawing
+from skattr.plot.ticks import numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,19 +24,20 @@ def heatmap(
     max_features: int = 30,
     max_rows: int = 500,
     centered: bool = True,
-    ax: Axes | None = None,
-) -> Axes:
+    ax: Any = None,
+) -> Any:
     """Draw the values as colours: a line for each column of X, the rows of X from left to right.
 
     Rows are ordered by prediction or, without predictions, along the first principal axis of the
     values. Colours are centred at 0; the largest hundredth of values shares the last colour.
+    Several outputs have one panel each, with the same columns and colours.
 
     Parameters
     ----------
     explanation : Explanation
         What to draw.
     output : str or int, optional
-        The output, by name or position; needed if there are several.
+        The output, by name or position; all of them by default.
     max_features : int, default 30
         Columns with a line of their own; the values of all others are added up in one last line.
     max_rows : int, default 500
@@ -43,11 +45,11 @@ def heatmap(
     centered : bool, default True
         Whether to take the offset off.
     ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
+        Where to draw, one Axes for each output drawn; a new figure by default.
 
     Returns
     -------
-    Axes
+    Axes, or array of Axes if there are several outputs
 
     Examples
     --------
@@ -60,29 +62,38 @@ def heatmap(
     >>> skattr.plot.heatmap(explanation, max_rows=100).get_xlabel()
     '100 of 442 rows drawn, ordered by prediction'
     """
-    explanation = drawing.check(explanation, output, max_features)
+    ones = drawing.check(explanation, output, max_features)
     drawing.check_count("max_rows", max_rows)
-    values = drawing.values_of(explanation, centered)
-    ranking = drawing.Ranking.of(np.abs(values).mean(axis=0), max_features)
-    if explanation.predictions is None:
-        key, words = _principal(values), "the first principal axis"
-    else:
-        key, words = explanation.predictions, "prediction"
-    order = np.argsort(key, kind="stable")
-    drawn = order[drawing.even(len(order), max_rows)]
-    colours = ranking.columns(values)[drawn].T  # (m, n)
+    values = [drawing.values_of(one, centered) for one in ones]
+    ranking = drawing.Ranking.of(drawing.mean_sizes(values), max_features)
     names = ranking.names(explanation)
+    drawn = [_rows(one, v, max_rows) for one, v in zip(ones, values, strict=True)]
+    colours = [ranking.columns(v)[rows].T for v, rows in zip(values, drawn, strict=True)]  # (m, n)
 
-    ax = drawing.new_axes(ax, 7.6, max(drawing.height_of(len(names)), 3.2))
-    label = drawing.value_label(centered, explanation.scale, explanation.output_names[0])
-    _draw(ax, colours, np.abs(colours[: len(ranking.first)]), label)
-    drawing.name_rows(ax, names)
-    ax.set_ylim(len(names) - 0.5, -0.5)
-    ax.set_xticks([])
-    drawing.bare(ax, "top", "right", "left", "bottom")
-    rows = drawing.rows_drawn(len(drawn), len(values)) or drawing.rows(len(values))
-    ax.set_xlabel(f"{rows}, ordered by {words}", **drawing.LITERAL)
-    return ax
+    height = max(drawing.height_of(len(names)), 3.2)
+    outputs = [one.output_names[0] for one in ones]
+    panels = drawing.Panels.of(ax, outputs, (7.6, height), (3.8, height + 0.3), names)
+    image, extend = _draw(panels.axes, colours, len(ranking.first))
+    for axes, outer, rows in zip(panels.axes, panels.outer, drawn, strict=True):
+        drawing.name_rows(axes, names, outer)
+        axes.set_ylim(len(names) - 0.5, -0.5)
+        axes.set_xticks([])
+        drawing.bare(axes, "top", "right", "left", "bottom")
+        some = drawing.rows_drawn(len(rows), len(values[0])) or drawing.rows(len(values[0]))
+        first = ", " if len(ones) == 1 else "\n"
+        order = "the first principal axis" if ones[0].predictions is None else "prediction"
+        axes.set_xlabel(f"{some}{first}ordered by {order}", **drawing.LITERAL)
+    bar = panels.colorbar(image, aspect=30, extend=extend, extendfrac=0.02, format=numbers())
+    of = outputs[0] if len(ones) == 1 else None
+    bar.set_label(drawing.value_label(centered, explanation.scale, of), **drawing.LITERAL)
+    return panels.result()
+
+
+def _rows(one: Explanation, values: np.ndarray, max_rows: int) -> np.ndarray:
+    """Return the rows to draw of one output, in their order."""
+    key = _principal(values) if one.predictions is None else one.predictions
+    order = np.argsort(key, kind="stable")
+    return order[drawing.even(len(order), max_rows)]
 
 
 def _principal(values: np.ndarray) -> np.ndarray:
@@ -93,18 +104,20 @@ def _principal(values: np.ndarray) -> np.ndarray:
     return values @ (axis * (np.sign(axis[np.abs(axis).argmax()]) or 1.0))
 
 
-def _draw(ax: Axes, colours: np.ndarray, sizes: np.ndarray, label: str) -> None:
-    """Draw the colours, (m, n), on a scale for the sizes of single columns."""
+def _draw(axes: list[Axes], colours: list[np.ndarray], n_own: int) -> tuple[Any, str]:
+    """Draw the colours, (m, n), on one scale for the sizes of single columns.
+
+    Returns an image, and to which sides values go beyond the scale.
+    """
     from matplotlib.colors import LinearSegmentedColormap
 
-    most = float(np.abs(colours).max())
+    most = max(float(np.abs(each).max()) for each in colours)
+    sizes = np.concatenate([np.abs(each[:n_own]).ravel() for each in colours])
     top = float(np.quantile(sizes, FULL)) or most or 1.0
     cmap = LinearSegmentedColormap.from_list(
-        "negative to positive", [drawing.BLUE, "#F7F7F7", drawing.ORANGE]
+        "negative to positive", [*drawing.NEGATIVE_TO_POSITIVE]
     )
-    image = ax.imshow(colours, cmap=cmap, vmin=-top, vmax=top, aspect="auto",
-                      interpolation="nearest")  # fmt: skip
-    extend = "both" if most > top else "neither"
-    bar = ax.figure.colorbar(image, ax=ax, aspect=30, pad=0.02, extend=extend)
-    bar.set_label(label, **drawing.LITERAL)
-    bar.outline.set_visible(False)
+    for ax, each in zip(axes, colours, strict=True):
+        image = ax.imshow(each, cmap=cmap, vmin=-top, vmax=top, aspect="auto",
+                          interpolation="nearest")  # fmt: skip
+    return image, "both" if most > top else "neither"

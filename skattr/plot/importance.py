@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from skattr._numbers import MINUS, formatter
 from skattr.explanation import Explanation
 from skattr.plot import drawing
 
@@ -24,14 +25,15 @@ def bar(
     """Draw the importance of columns, the mean over rows of |value|, with error bars.
 
     An error bar is one standard error of that mean, over rows; with approximate values their own
-    standard errors are part of it.
+    standard errors are part of it. The bars of several outputs are stacked; number and error bar
+    are then those of the sum.
 
     Parameters
     ----------
     explanation : Explanation
         What to draw.
     output : str or int, optional
-        The output, by name or position; needed if there are several.
+        The output, by name or position; all of them by default.
     max_features : int, default 20
         Columns with a bar of their own; the importance of all others is summed up in one last bar.
     centered : bool, default True
@@ -55,29 +57,40 @@ def bar(
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['bmi', 's5', 's3', 'age', '6 other columns']
     """
-    explanation = drawing.check(explanation, output, max_features)
-    values = drawing.values_of(explanation, centered)
-    ranking = drawing.Ranking.of(np.abs(values).mean(axis=0), max_features)
-    errors = drawing.errors_of(explanation, centered)
-    mean, error = drawing.mean_and_error(values, errors, ranking)
+    ones = drawing.check(explanation, output, max_features)
+    sizes = [np.abs(drawing.values_of(one, centered)) for one in ones]  # of each output (n, g)
+    ranking = drawing.Ranking.of(drawing.mean_sizes(sizes), max_features)
+    errors = [drawing.errors_of(one, centered) for one in ones]
+    known = [error for error in errors if error is not None]
+    total, error = drawing.mean_and_error(sum(sizes), sum(known) if known else None, ranking)
     names = ranking.names(explanation)
 
-    ax = drawing.new_axes(ax, 6.4, drawing.height_of(len(names)))
+    height = drawing.height_of(len(names)) + 0.3 * (len(ones) > 1)
+    ax = drawing.new_axes(ax, 6.4 + drawing.more_for(names), height)
     places = np.arange(len(names))
-    colours = [drawing.BLUE] * len(ranking.first) + [drawing.GREY] * (len(ranking.rest) > 0)
-    ax.barh(places, mean, height=0.7, color=colours)
-    draw_errors(ax, mean, error, places)
-    for place, size, more in zip(places, mean, error, strict=True):
-        ax.annotate(drawing.number(size), (size + more, place), (4, 0),
-                    textcoords="offset points", va="center", fontsize="small")  # fmt: skip
-    ax.set_xlim(0, float((mean + error).max() or 1.0) * 1.14)  # room for the numbers
+    if len(ones) == 1:
+        colours = [drawing.BLUE] * len(ranking.first) + [drawing.GREY] * (len(ranking.rest) > 0)
+        ax.barh(places, total, height=0.7, color=colours)
+    else:
+        _stack(ax, [ranking.columns(size).mean(axis=0) for size in sizes], explanation.output_names)
+    draw_errors(ax, total, error, places)
     drawing.name_rows(ax, names)
+    _write_sizes(ax, total, error, drawing.width_beside(ax, names))
     drawing.bare(ax, "top", "right")
-    label = drawing.value_label(
-        centered, explanation.scale, explanation.output_names[0], "mean of |{}|"
-    )
-    drawing.label_x(ax, label)
+    of = ones[0].output_names[0] if len(ones) == 1 else None
+    drawing.label_x(ax, drawing.value_label(centered, explanation.scale, of, "mean of |{}|"))
     return ax
+
+
+def _stack(ax: Axes, means: list[np.ndarray], names: tuple[str, ...]) -> None:
+    """Draw the bars of several outputs one after the other, and say which is which."""
+    left, entries = np.zeros(len(means[0])), []
+    for mean, name, colour in zip(means, names, drawing.colours_of(len(names)), strict=True):
+        bars = ax.barh(np.arange(len(mean)), mean, left=left, height=0.7, color=colour)
+        entries.append((bars, drawing.shorten(name)))
+        left = left + mean
+    above: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0, 1), "borderaxespad": 0.2}
+    drawing.legend(ax, entries, ncols=min(len(entries), 5), **above)
 
 
 def draw_errors(ax: Axes, mean: np.ndarray, error: np.ndarray, places: np.ndarray) -> None:
@@ -86,3 +99,14 @@ def draw_errors(ax: Axes, mean: np.ndarray, error: np.ndarray, places: np.ndarra
     if some.any():
         ax.errorbar(mean[some], places[some], xerr=error[some], fmt="none",
                     ecolor=drawing.ink(), elinewidth=1.0, capsize=2.5)  # fmt: skip
+
+
+def _write_sizes(ax: Axes, mean: np.ndarray, error: np.ndarray, width: float) -> None:
+    """Write the numbers behind bars that begin at 0, and leave room for them in so many points."""
+    write = formatter(mean, minus=MINUS)
+    texts = [write(size) for size in mean]
+    for place, (end, text) in enumerate(zip(mean + error, texts, strict=True)):
+        ax.annotate(text, (end, place), (4, 0), textcoords="offset points", va="center",
+                    fontsize="small")  # fmt: skip
+    room = drawing.text_width(max(map(len, texts)), drawing.font_points("small")) + 6
+    ax.set_xlim(0, float((mean + error).max() or 1.0) / (1 - min(room / width, 0.5)))

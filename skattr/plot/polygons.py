@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from skattr import frames
+from skattr._numbers import count
 from skattr.pieces import ReluNetwork
 from skattr.plot import drawing
+from skattr.plot.ticks import numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,11 +18,12 @@ if TYPE_CHECKING:
 
 def regions(
     network: Any, domain: Any = None, *, output: Any = None, max_regions: int = 20_000,
-    ax: Axes | None = None,
-) -> Axes:  # fmt: skip
+    ax: Any = None,
+) -> Any:  # fmt: skip
     """Draw the polygons on which a network of two columns is affine, coloured by its output.
 
     Colours change linearly inside a polygon, as the output does: nothing is evaluated on a grid.
+    Several outputs have one panel each.
 
     Parameters
     ----------
@@ -30,15 +33,15 @@ def regions(
         The box: low and high of each raw column, or {column: (low, high)}. By default the range of
         the background of an explainer, if that has kept it.
     output : str or int, optional
-        The output, by name or position; needed if there are several.
+        The output, by name or position; all of them by default.
     max_regions : int, default 20_000
         More are not drawn, but refused.
     ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
+        Where to draw, one Axes for each output drawn; a new figure by default.
 
     Returns
     -------
-    Axes
+    Axes, or array of Axes if there are several outputs
 
     Examples
     --------
@@ -59,23 +62,22 @@ def regions(
         raise TypeError(f"regions are those of a ReLU network, not of {what}")
     if len(network.names) != 2:
         raise ValueError(f"regions are drawn for two columns, the network has {network.names}")
-    o = _place(network.output.names, output)
+    outputs = list(network.output.names)
+    chosen = range(len(outputs)) if output is None else [_place(outputs, output)]
     drawing.check_count("max_regions", max_regions)
     if domain is None:
         domain = _range(points, network.names)
-    polygons, values = _polygons(network, domain, o, max_regions)
-    ax = drawing.new_axes(ax, 6.0, 4.8)
-    _draw(ax, polygons, values, drawing.shorten(network.output.names[o]))
-    ax.set_xlabel(drawing.shorten(network.names[0]), **drawing.LITERAL)
-    ax.set_ylabel(drawing.shorten(network.names[1]), **drawing.LITERAL)
-    return ax
+    polygons, values = _polygons(network, domain, max_regions)
+    titles = [outputs[o] for o in chosen]
+    panels = drawing.Panels.of(ax, titles, (6.0, 4.8), (4.4, 3.8))
+    for axes, o in zip(panels.axes, chosen, strict=True):
+        _draw(axes, polygons, [each[:, o] for each in values], drawing.shorten(outputs[o]))
+        drawing.label_x(axes, drawing.shorten(network.names[0]), years=True)
+        drawing.label_y(axes, drawing.shorten(network.names[1]), years=True)
+    return panels.result()
 
 
 def _place(names: list[str], output: Any) -> int:
-    if output is None and len(names) > 1:
-        raise ValueError(drawing.which_output(tuple(names)))
-    if output is None:
-        return 0
     if str(output) in names:
         return names.index(str(output))
     if isinstance(output, int | np.integer) and -len(names) <= output < len(names):
@@ -91,8 +93,8 @@ def _range(points: dict, names: list) -> list:
     return [(np.nanmin(values), np.nanmax(values)) for values in kept]
 
 
-def _polygons(network: ReluNetwork, domain: Any, o: int, most: int) -> tuple[list, list]:
-    """Return the corners of each region in order, and the output there."""
+def _polygons(network: ReluNetwork, domain: Any, most: int) -> tuple[list, list]:
+    """Return the corners of each region in order, and the outputs there, (m, k)."""
     polygons: list[np.ndarray] = []
     values: list[np.ndarray] = []
     for a, b, corners, _ in network.regions(domain):
@@ -103,7 +105,7 @@ def _polygons(network: ReluNetwork, domain: Any, o: int, most: int) -> tuple[lis
         away = (corners - corners.mean(axis=0)) / np.ptp(corners, axis=0)
         order = np.argsort(np.arctan2(away[:, 1], away[:, 0]))
         polygons.append(corners[order])
-        values.append(polygons[-1] @ a[o] + b[o])
+        values.append(polygons[-1] @ a.T + b)
     return polygons, values
 
 
@@ -125,6 +127,6 @@ def _draw(ax: Axes, polygons: list, values: list, label: str) -> None:
     ax.add_collection(edges)
     ax.set_xlim(x.min(), x.max())
     ax.set_ylim(y.min(), y.max())
-    bar = ax.figure.colorbar(mesh, ax=ax, aspect=30, pad=0.02)
-    bar.set_label(f"{label}, {drawing.count(len(polygons))} regions", **drawing.LITERAL)
+    bar = ax.figure.colorbar(mesh, ax=ax, aspect=30, pad=0.02, format=numbers())
+    bar.set_label(f"{label}, {count(len(polygons))} regions", **drawing.LITERAL)
     bar.outline.set_visible(False)

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 BINS = 120  # values that are closer than this part of the axis stand on each other
-WIDEST = 0.38  # of the distance between two columns
+LINE = 0.4  # inches between two columns
+WIDEST = 0.32  # of the distance between two columns
 SIZES: dict[str, Any] = {"marker": "o", "linewidths": 0.7, "rasterized": True}
 
 
@@ -27,31 +28,33 @@ def beeswarm(
     max_features: int = 20,
     centered: bool = True,
     max_points: int = 5000,
-    ax: Axes | None = None,
-) -> Axes:
-    """Draw every value as a point, one line a column, the most important column on top.
+    ax: Any = None,
+) -> Any:
+    """Draw every value as a point, one line per column, the most important column on top.
 
-    Numbers, dates, booleans and ordered categories are coloured by their rank in the column,
-    categories without order and groups are grey, and missing ones are hollow.
+    Numbers, dates, booleans and ordered categories are coloured by their rank in the column.
+    Categories without order and groups are grey, with the names of the most common levels below
+    their points where there is room, and missing ones are hollow. Several outputs have one panel
+    each, with the same columns.
 
     Parameters
     ----------
     explanation : Explanation
         What to draw.
     output : str or int, optional
-        The output, by name or position; needed if there are several.
+        The output, by name or position; all of them by default.
     max_features : int, default 20
         Columns with a line of their own; the values of all others are added up in one last line.
     centered : bool, default True
         Whether to take the offset off.
     max_points : int, default 5000
-        Points drawn in a line. Of more rows an evenly spaced part is drawn, and the axis says so.
+        Points drawn per line. Of more rows an evenly spaced part is drawn, and the axis says so.
     ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
+        Where to draw, one Axes for each output drawn; a new figure by default.
 
     Returns
     -------
-    Axes
+    Axes, or array of Axes if there are several outputs
 
     Examples
     --------
@@ -66,32 +69,51 @@ def beeswarm(
     attribution, centred · prediction
     200 of 442 rows drawn
     """
-    explanation = drawing.check(explanation, output, max_features)
+    ones = drawing.check(explanation, output, max_features)
     drawing.check_count("max_points", max_points)
-    values = drawing.values_of(explanation, centered)
-    ranking = drawing.Ranking.of(np.abs(values).mean(axis=0), max_features)
-    rows = drawing.even(len(values), max_points)
-    points = ranking.columns(values)[rows]  # (n, m)
-    colours = np.full(points.shape, np.nan)  # rank in the column
-    missing = np.zeros(points.shape, bool)
+    values = [drawing.values_of(one, centered) for one in ones]
+    ranking = drawing.Ranking.of(drawing.mean_sizes(values), max_features)
+    rows = drawing.even(len(explanation), max_points)
+    names = ranking.names(explanation)
+    colours = np.full((len(rows), len(names)), np.nan)  # rank in the column
+    missing = np.zeros(colours.shape, bool)
+    levels: dict[int, np.ndarray] = {}  # of the lines without order
     places = positions(explanation.data, explanation.columns)
     for line, j in enumerate(ranking.first):
         if len(places[j]) == 1:
             rank, gone = ranks(explanation.data, places[j][0])
             colours[:, line], missing[:, line] = rank[rows], gone[rows]
+            if np.isnan(rank).all() and not gone.all():
+                column = frames.to_list(frames.column(explanation.data, places[j][0]))
+                levels[line] = np.fromiter(column, object, len(column))[rows]
 
-    names = ranking.names(explanation)
-    ax = drawing.new_axes(ax, 7.2, drawing.height_of(len(names)) + 0.3)
-    drawing.zero_line(ax)
-    heights = np.column_stack([stack(x, points.min(), points.max()) for x in points.T])
-    heights += np.arange(len(names))
-    _scatter(ax, points, heights, colours, missing)
-    drawing.name_rows(ax, names)
-    drawing.bare(ax, "top", "right", "left")
-    label = drawing.value_label(centered, explanation.scale, explanation.output_names[0])
-    some = drawing.rows_drawn(len(rows), len(values))
-    drawing.label_x(ax, f"{label}\n{some}" if some else label)
-    return ax
+    height = 1.2 + LINE * len(names) + 0.3
+    outputs = [one.output_names[0] for one in ones]
+    panels = drawing.Panels.of(
+        ax, outputs, (7.2, max(height, 2.6)), (4.4, max(height, 2.6) + 0.3), names
+    )
+    some = drawing.rows_drawn(len(rows), len(explanation))
+    for o, axes in enumerate(panels.axes):
+        points = ranking.columns(values[o])[rows]  # (n, m)
+        drawing.zero_line(axes)
+        heights = np.column_stack([stack(x, points.min(), points.max()) for x in points.T])
+        entries = _scatter(axes, points, heights + np.arange(len(names)), colours, missing)
+        drawing.name_rows(axes, names, panels.outer[o])
+        drawing.bare(axes, "top", "right", "left")
+        label = drawing.value_label(centered, ones[o].scale, outputs[o])
+        drawing.label_x(axes, f"{label}\n{some}" if some else label)
+        if entries and o == len(outputs) - 1:  # above the axes: "best" would look at every point
+            above: dict[str, Any] = {"loc": "lower right", "bbox_to_anchor": (1, 1)}
+            pad = 0.2 if len(outputs) == 1 else 2.2  # above the title
+            drawing.legend(axes, entries, ncols=2, borderaxespad=pad, **above)
+    panels.share("x")
+    for axes, outer, value in zip(panels.axes, panels.outer, values, strict=True):
+        width = 0.9 * drawing.width_beside(axes, names if outer else [""])  # beside the colours
+        for line, own in levels.items():
+            _name_levels(axes, line, ranking.columns(value)[rows, line], own, width)
+    if not np.isnan(colours).all():
+        _scale(panels)
+    return panels.result()
 
 
 def ranks(data: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -100,25 +122,26 @@ def ranks(data: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
     if frames.is_number(data, k):
         keys: Any = frames.to_float(column)
         missing = np.isnan(keys)
+        keys = keys[~missing]
     else:
         values = pd.Series(frames.to_list(column), dtype=object)
         missing = values.isna().to_numpy(bool)
-        keys = _keys(column, values)
+        keys = _keys(data, k, values[~missing])
     result = np.full(len(missing), np.nan)
-    there = ~missing
-    if keys is not None and there.any():
-        rank = rankdata(keys[there])
-        result[there] = (rank - 1) / (len(rank) - 1) if len(rank) > 1 else 0.5
+    if keys is not None and len(keys):
+        rank = rankdata(keys)
+        spread = np.ptp(rank)  # the lowest is 0 and the highest 1, however many share it
+        result[~missing] = (rank - rank.min()) / spread if spread else 0.5
     return result, missing
 
 
-def _keys(column: Any, values: pd.Series) -> np.ndarray | None:
+def _keys(data: Any, k: int, values: pd.Series) -> np.ndarray | None:
     """Return numbers that sort the values as they sort themselves, or None."""
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        return np.asarray(column.cat.codes) if column.dtype.ordered else None
+    order = frames.level_order(data, k)
+    if order is not None:
+        place = {level: p for p, level in enumerate(order)}
+        return np.array([place[value] for value in values])
     kind = pd.api.types.infer_dtype(values, skipna=True)
-    if kind == "boolean":
-        return values.to_numpy() == np.True_
     if kind in ("datetime", "datetime64", "date", "timedelta", "timedelta64"):
         return pd.factorize(values.infer_objects(), sort=True)[0]
     return None
@@ -139,35 +162,62 @@ def stack(x: np.ndarray, low: float, high: float) -> np.ndarray:
     return signed * min(0.09, WIDEST / max(np.abs(signed).max(), 1))
 
 
-def _scatter(ax: Axes, x: np.ndarray, y: np.ndarray, rank: np.ndarray, gone: np.ndarray) -> None:
-    """Draw the points: neutral ones first, so that coloured ones are seen."""
-    from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import ListedColormap
-
+def _scatter(
+    ax: Axes, x: np.ndarray, y: np.ndarray, rank: np.ndarray, gone: np.ndarray
+) -> list[tuple]:
+    """Draw the points, neutral ones first, so that coloured ones are seen; return a legend."""
     size = 16 if len(x) <= 1000 else 9
     ordered = ~np.isnan(rank)
     plain = ~ordered & ~gone
-    neutral = []
+    entries = []
     if plain.any():
         dots = ax.scatter(x[plain], y[plain], s=size, color=drawing.GREY, **SIZES)
-        neutral.append((dots, "no order"))
+        entries.append((dots, "no order"))
     if gone.any():
         rings = ax.scatter(x[gone], y[gone], s=size, facecolors="none", edgecolors=drawing.GREY,
                            **SIZES)  # fmt: skip
-        neutral.append((rings, "missing"))
-    if neutral:  # above the axes: "best" would look at every point
-        above: dict[str, Any] = {"loc": "lower right", "bbox_to_anchor": (1, 1)}
-        drawing.legend(ax, neutral, ncols=2, borderaxespad=0, **above)
-    if not ordered.any():
-        return
+        entries.append((rings, "missing"))
+    if ordered.any():
+        ax.scatter(x[ordered], y[ordered], s=size, c=rank[ordered], cmap=_low_to_high(), vmin=0,
+                   vmax=1, **SIZES)  # fmt: skip
+    return entries
+
+
+def _low_to_high() -> Any:
     from matplotlib import colormaps
+    from matplotlib.colors import ListedColormap
 
     # without its ends: the yellow of plasma is not seen on white
-    cmap = ListedColormap(colormaps["plasma"](np.linspace(0.02, 0.86, 256)), "low to high")
-    ax.scatter(x[ordered], y[ordered], s=size, c=rank[ordered], cmap=cmap, vmin=0, vmax=1, **SIZES)
-    scale = ScalarMappable(cmap=cmap)
-    bar = ax.figure.colorbar(scale, ax=ax, aspect=40, pad=0.02, ticks=[0, 1])
+    return ListedColormap(colormaps["plasma"](np.linspace(0.02, 0.86, 256)), "low to high")
+
+
+def _scale(panels: drawing.Panels) -> None:
+    """Draw the bar of colours."""
+    from matplotlib.cm import ScalarMappable
+
+    bar = panels.colorbar(ScalarMappable(cmap=_low_to_high()), aspect=40, ticks=[0, 1])
     bar.ax.set_yticklabels(["low", "high"])
-    bar.set_label("rank in the column", labelpad=-12)
-    bar.outline.set_visible(False)
+    bar.set_label("value of the column", labelpad=-12)
     bar.ax.tick_params(length=0)
+
+
+def _name_levels(ax: Axes, line: int, x: np.ndarray, levels: np.ndarray, width: float) -> None:
+    """Write the names of levels below their points: of the most common ones, if there is room.
+
+    The axes are so many points wide.
+    """
+    codes, names = pd.factorize(pd.Series(levels, dtype=object).map(drawing.raw_text))
+    points = drawing.font_points("x-small")
+    low, high = ax.get_xlim()
+    wide = (high - low) / width  # of a point, in values
+    taken: list[tuple[float, float]] = []
+    for code in np.argsort(-np.bincount(codes), kind="stable"):
+        if names[code] == "missing":
+            continue
+        middle = float(np.median(x[codes == code]))
+        half = (drawing.text_width(len(names[code]), points) / 2 + 3) * wide
+        if all(middle + half < a or middle - half > b for a, b in taken):
+            taken.append((middle - half, middle + half))
+            ax.annotate(names[code], (middle, line + WIDEST), (0, -1), ha="center", va="top",
+                        textcoords="offset points", fontsize="x-small", color=drawing.ink(),
+                        **drawing.LITERAL)  # fmt: skip

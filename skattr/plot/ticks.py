@@ -1,4 +1,4 @@
-"""Ticks of a horizontal axis of numbers: so few that their labels do not touch."""
+"""Ticks of an axis of numbers: with thousands separators, so few that labels do not touch."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from skattr._numbers import ticks as tick_labels
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MOST = 9  # intervals between ticks
-LETTER = 0.62  # the width of a digit, in sizes of the font
 GAP = 1.4  # digits between two labels
 
 
@@ -34,18 +35,43 @@ def keep_apart(ax: Axes) -> None:
         ax.xaxis.set_major_locator(Apart())
 
 
+def numbers(years: bool = False) -> Any:
+    """Return a formatter that writes numbers with separators and no more decimals than needed."""
+    from matplotlib.ticker import Formatter
+
+    class Numbers(Formatter):
+        """Writes all ticks of an axis alike."""
+
+        def format_ticks(self, values: Any) -> list[str]:
+            """Return the labels of all ticks."""
+            self.set_locs(values)
+            return tick_labels(values, years=years)
+
+        def __call__(self, x: float, pos: Any = None) -> str:
+            """Return the label of one value."""
+            return tick_labels([x], years=years)[0]
+
+    return Numbers()
+
+
+def write_numbers(axis: Any, years: bool = False) -> None:
+    """Let an axis write its numbers with separators, unless the user chose how."""
+    from matplotlib.ticker import ScalarFormatter
+
+    if type(axis.get_major_formatter()) is ScalarFormatter:
+        axis.set_major_formatter(numbers(years))
+
+
 def _fit(axis: Any, ticks: np.ndarray, vmin: float, vmax: float) -> bool:
     """Tell whether the labels of ticks have room."""
     from matplotlib import rcParams
-    from matplotlib.font_manager import FontProperties
+
+    from skattr.plot import drawing
 
     drawn = ticks[(ticks >= min(vmin, vmax)) & (ticks <= max(vmin, vmax))]
     if len(drawn) < 2:
         return True
-    axes = axis.axes
-    space = axes.get_window_extent().width / axes.figure.dpi * 72  # points
-    between = space * abs(drawn[1] - drawn[0]) / abs(vmax - vmin)
+    between = drawing.width_in_points(axis.axes) * abs(drawn[1] - drawn[0]) / abs(vmax - vmin)
     letters = max(len(label) for label in axis.major.formatter.format_ticks(drawn))
     size = axis.get_tick_params().get("labelsize", rcParams["xtick.labelsize"])
-    points = FontProperties(size=size).get_size_in_points()
-    return (letters + GAP) * LETTER * points <= between
+    return drawing.text_width(letters + GAP, drawing.font_points(size)) <= between

@@ -12,15 +12,11 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from skattr import frames
+from skattr._numbers import count, formatter, small
 from skattr._version import __version__
 from skattr.explanation import Explanation
 from skattr.report.tables import Column
-from skattr.report.words import (
-    measure_text,
-    number_format,
-    shown,
-    shown_value,
-)
+from skattr.report.words import measure_text, shown, shown_value
 
 THIN = 30  # effective rows below which a value is said to stand on few
 SMALL = 1e-9  # relative errors up to which a certificate is good
@@ -57,7 +53,7 @@ def summary(explainer: Any, explanation: Explanation, settings: Any) -> list[tup
         ("Model", model_name(explainer)),
         ("Read as", shown(explainer.pieces_.describe(), 400)),
         ("Explains", explains(explanation)),
-        ("Rows explained", f"{n:,} rows of {d} columns; {g} attributions"),
+        ("Rows explained", f"{n:,} rows of {d:,} columns; {g:,} attributions"),
         ("Background", f"{explainer._n_background:,} rows"),
         ("Mean of f over the background", _base(explanation)),
         ("Engine", ", ".join(explanation.engine)),
@@ -114,7 +110,7 @@ def versions(explainer: Any) -> str:
 
 def _base(explanation: Explanation) -> str:
     base = np.atleast_1d(explanation.base_value)
-    write = number_format(base)
+    write = formatter(base)
     if len(base) == 1:
         return write(base[0])
     names = map(shown, explanation.output_names)
@@ -127,7 +123,7 @@ def _accuracy(explainer: Any, explanation: Explanation) -> str:
     error = explanation.std_error
     largest = 0.0 if error is None else float(np.max(error))
     return (
-        f"approximate: largest standard error {largest:.3g} (tol={explainer.tol:g}, in units of "
+        f"approximate: largest standard error {small(largest)} (tol={explainer.tol:g}, in units of "
         "the spread of f)"
     )
 
@@ -175,7 +171,7 @@ def _not_explained(explanation: Explanation) -> Note | None:
     if not shares[worst] > LARGE:
         return None
     output, _, size, spread = parts[worst]
-    write = number_format([size, spread])
+    write = formatter([size, spread])
     what = explanation.remainder_name
     return Note(
         f"{what.capitalize()}: {shares[worst]:.0%} of the spread",
@@ -198,14 +194,14 @@ def _thin(explanation: Explanation) -> Note | None:
     few = support < THIN
     worst = np.argsort(-few.sum(axis=0), kind="stable")[:NAMED]
     names = [
-        f"{shown(explanation.feature_names[j])} ({few[:, j].sum()} rows)"
+        f"{shown(explanation.feature_names[j])} ({count(few[:, j].sum())} rows)"
         for j in worst
         if few[:, j].any()
     ]
     return Note(
         "Thin support",
-        f"{few.sum()} of {few.size} values stand on fewer than {THIN} background rows "
-        f"(effective number; the least {support.min():.1f}): {', '.join(names)}",
+        f"{count(few.sum())} of {count(few.size)} values stand on fewer than {THIN} background "
+        f"rows (effective number; the least {support.min():.1f}): {', '.join(names)}",
     )
 
 
@@ -215,7 +211,7 @@ def _missing(columns: list[Column]) -> Note | None:
     if not gone:
         return None
     more = f" and {len(gone) - NAMED} more columns" if len(gone) > NAMED else ""
-    listed = ", ".join(f"{name} ({n} rows)" for name, n in gone[:NAMED])
+    listed = ", ".join(f"{name} ({count(n)} rows)" for name, n in gone[:NAMED])
     return Note(
         "Missing values", f"{listed}{more}. They are treated as the model treats them.", "info"
     )
@@ -233,7 +229,8 @@ def _unseen(columns: list[Column], include_data: bool) -> list[Note]:
             listed = ", ".join(shown_value(v) for v in new[:NAMED])
             listed += f" and {len(new) - NAMED} more" if len(new) > NAMED else ""
             names = f": {listed}" if include_data else ""
-            text = f"{column.name}: {len(new)} levels that the model does not know, in {rows} rows"
+            text = f"{column.name}: {count(len(new))} levels that the model does not know, "
+            text += f"in {count(rows)} rows"
             found.append(Note("Unseen categories", text + names))
     return found
 
@@ -248,8 +245,8 @@ def _approximate(explainer: Any, explanation: Explanation) -> Note | None:
         far = int((size > explainer.tol * (1 + 1e-9)).sum())
         if far:
             text += (
-                f" {far} of {size.size} stopped at max_evals={explainer.max_evals} with a "
-                f"standard error above tol; raise max_evals."
+                f" {count(far)} of {count(size.size)} stopped at max_evals={explainer.max_evals} "
+                f"with a standard error above tol; raise max_evals."
             )
     return Note("Approximate values", text)
 
@@ -276,7 +273,7 @@ def _gap(one: Explanation) -> Note:
     if one.predictions is None:
         return Note(title, "not computed: the explanation has no predictions", "info")
     gap, size, spread = _remainder(one)  # (n,)
-    write = number_format(gap)
+    write = formatter(gap)
     text = (
         f"prediction − mean of f − centred values: from {write(gap.min())} to {write(gap.max())}, "
         f"root mean square {write(size)}"
@@ -298,7 +295,9 @@ def _reading(explainer: Any, explanation: Explanation, rows: np.ndarray) -> Note
     values, allowed = found
     off = np.abs(values - explainer.pieces_.predict(some))
     verdict = "ok" if (off <= allowed).all() else "look"
-    text = f"pieces and model differ by at most {off.max():.1e} on {len(rows)} rows of this report"
+    text = (
+        f"pieces and model differ by at most {small(off.max())} on {len(rows)} rows of this report"
+    )
     return Note(title, text, verdict)
 
 
@@ -316,7 +315,7 @@ def _repeat(explainer: Any, explanation: Explanation, rows: np.ndarray, top: np.
     off = float(np.abs(again.values - part.values[:, top]).max())
     columns = "" if len(top) == explanation.values.shape[1] else f" in the {len(top)} columns shown"
     what = "1 row" if len(few) == 1 else f"{len(few)} rows"
-    text = f"{what} explained once more{columns}, alone: largest difference {off:.1e}"
+    text = f"{what} explained once more{columns}, alone: largest difference {small(off)}"
     return Note("Certificate: the values can be computed again", text, "ok" if off == 0 else "look")
 
 
@@ -327,11 +326,11 @@ def _certificate(explanation: Explanation) -> list[Note]:
     if "cells" in found:
         error = found["volume_error"]
         text = f"{found['cells']:,} cells were integrated; their volumes add up to those of the "
-        text += f"boxes, relatively to within {error:.1e}"
+        text += f"boxes, relatively to within {small(error)}"
         notes.append(Note("Certificate: no region is lost", text, _small(error)))
     if "quadrature_error" in found:
         error = found["quadrature_error"]
-        text = f"bounded by {error:.1e}, in units of the output's largest possible change"
+        text = f"bounded by {small(error)}, in units of the output's largest possible change"
         notes.append(Note("Certificate: error of the quadrature", text, _small(error)))
     return notes
 
@@ -344,7 +343,7 @@ def _errors(explanation: Explanation) -> Note:
     if explanation.std_error is None:
         return Note("Error bars", "none: the values are exact up to rounding", "ok")
     error = explanation.std_error
-    text = f"standard errors: median {np.median(error):.2e}, largest {error.max():.2e}"
+    text = f"standard errors: median {small(np.median(error))}, largest {small(error.max())}"
     return Note("Error bars", text, "info")
 
 
@@ -371,7 +370,7 @@ def code(explainer: Any, path: str, settings: dict[str, Any], include_data: bool
             f"from skattr.measures import {', '.join(kinds)}",
             "",
             f"explainer = MeasureExplainer({', '.join(arguments)})",
-            f"explainer.fit(X_background)  # {explainer._n_background} rows",
+            f"explainer.fit(X_background)  # {count(explainer._n_background)} rows",
             "explanation = explainer.explain(X)",
             f"write_report(explainer, X, {shown(repr(path), 200)}{given})",
         ]

@@ -20,7 +20,7 @@ from skattr.report.words import shown
 
 WIDTH, DPI = 5.4, 150  # inches and dots an inch
 COLOURS, SHADES = 48, 128  # of a PNG's palette: of lines and letters, and of a colour scale
-MOST_LEVELS = 40  # levels that a curve is drawn for
+MOST_LEVELS = 200  # levels that a curve is drawn for
 MOST_POINTS = 1000  # of a cloud, and of a line of the beeswarm
 
 
@@ -173,8 +173,8 @@ def _cloud(column: Column, values: np.ndarray, output: str) -> Picture | None:
             ticks = AutoDateLocator(minticks=2, maxticks=7)
             ax.xaxis.set_major_locator(ticks)
             ax.xaxis.set_major_formatter(ConciseDateFormatter(ticks))
-        drawing.label_x(ax, shown(column.name, 40))
-        ax.set_ylabel("attribution, centred")
+        drawing.label_x(ax, shown(column.name, 40), years=True)
+        drawing.label_y(ax, "attribution, centred")
 
     alt = f"Points: centred values of {column.name} for {output} at the rows explained"
     return draw(paint, alt, 3.0)

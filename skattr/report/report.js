@@ -21,10 +21,22 @@
 
   function number(value, places) {
     if (value === null) return "–";
-    return places < 0 ? value.toExponential(3) : value.toFixed(places);
+    if (places < 0) return value ? value.toExponential(3) : "0";
+    const text = value.toLocaleString("en-US", { minimumFractionDigits: places, maximumFractionDigits: places });
+    return /[1-9]/.test(text) ? text : text.replace("-", ""); /* what rounds to zero has no sign */
   }
 
-  const signed = (value, places) => (value > 0 ? "+" : "") + number(value, places);
+  function signed(value, places) {
+    const text = number(value, places);
+    return value > 0 && /[1-9]/.test(text) ? `+${text}` : text;
+  }
+
+  /* An error: two digits are enough. */
+  function small(value) {
+    const exponent = value ? Math.floor(Math.log10(Number(value.toExponential(1)))) : 0;
+    if (value && (exponent < -4 || exponent >= 12)) return value.toExponential(1);
+    return number(Number(value.toExponential(1)), value ? Math.max(0, 1 - exponent) : 0);
+  }
 
   function short(text, n) {
     const end = Math.floor((n - 1) * 0.4);
@@ -108,7 +120,7 @@
     if (prediction && j-- === 0) return prediction[i];
     if (j === data.features.length) return rest[i];
     if (cells !== "data") return values[i][j];
-    const text = data.data[i][j];
+    const text = data.data[i][j].replace(/^(-?\d{1,3}(,\d{3})+)(?=\.|$)/, (whole) => whole.replaceAll(",", ""));
     return text.trim() !== "" && Number.isFinite(Number(text)) ? Number(text) : text;
   }
 
@@ -154,7 +166,7 @@
       line.hidden = !texts[i].includes(wanted);
       n += line.hidden ? 0 : 1;
     });
-    find("count").textContent = `${n} of ${data.rows.length} rows`;
+    find("count").textContent = `${number(n, 0)} of ${number(data.rows.length, 0)} rows`;
   }
 
   function makeTables() {
@@ -199,7 +211,7 @@
     }));
     list.sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
     const add = (name, value) => list.push({ name, value, raw: "", error: null, grey: true });
-    if (data.more) add(`${data.more} other columns`, rest[row]);
+    if (data.more) add(`${number(data.more, 0)} other columns`, rest[row]);
     const sum = list.reduce((total, step) => total + step.value, 0);
     const found = { list, base, sum, end: null, gap: 0, complete: false, places: decimals };
     if (prediction) {
@@ -269,7 +281,7 @@
       make("bdi", step.name, make("th", null, line, { scope: "row" }));
       if (data.data) make("td", step.raw, line);
       make("td", signed(step.value, places), line);
-      if (errors) make("td", step.error === null ? "" : step.error.toExponential(1), line);
+      if (errors) make("td", step.error === null ? "" : small(step.error), line);
     }
     find("numbers").replaceChildren(table);
   }

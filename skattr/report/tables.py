@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from functools import cached_property
 from typing import Any
 
@@ -9,9 +10,10 @@ import numpy as np
 import pandas as pd
 
 from skattr import frames
+from skattr._numbers import count, formatter
 from skattr.curves import Curve, LevelTable
 from skattr.explanation import Explanation, positions
-from skattr.report.words import number_format, shown, shown_value
+from skattr.report.words import shown, shown_value
 
 LEVELS = 12  # levels of a column that its panel lists
 
@@ -82,9 +84,11 @@ class Column:
         if curve is None or curve.kind == "function" or len(curve.output_names) == 1:
             return curve
         known = Known(curve.kind, curve._table.frame, curve._table.values[:, [o]])
-        offset = None if curve.offset is None else curve.offset[[o]]
-        names = curve.output_names[o : o + 1]
-        return Curve(curve.feature, names, known, offset, curve.scale, curve.span)
+        one = copy(curve)
+        one.output_names = curve.output_names[o : o + 1]
+        one.offset = None if curve.offset is None else curve.offset[[o]]
+        one._table = known
+        return one
 
     def levels(self) -> set | None:
         """Return the levels that the model tells apart, or None if nothing says so."""
@@ -105,21 +109,21 @@ class Column:
         if self.is_group:
             return [
                 ("columns", ", ".join(self.group)),
-                ("rows with a missing value", str(self.missing.sum())),
+                ("rows with a missing value", count(self.missing.sum())),
             ]
         column = self.parts[0]
         found = [
             ("kind", "levels" if self.is_level else _kind(column)),
-            ("missing", f"{self.missing.sum()} of {len(column)} rows"),
+            ("missing", f"{count(self.missing.sum())} of {count(len(column))} rows"),
         ]
         if include_data:
             values = _as_keys(column) if self.is_level else column
-            found.append(("distinct values", str(values.nunique())))
+            found.append(("distinct values", count(values.nunique())))
         return found
 
     def table(self, values: np.ndarray) -> tuple[tuple[str, str], list[tuple[str, str, str]]]:
         """Return two headings, and (raw value, rows, attribution) at levels or quartiles."""
-        write = number_format(values)
+        write = formatter(values)
         if self.is_group:
             return ("", ""), []
         if self.is_level:
@@ -133,10 +137,10 @@ class Column:
         counts = np.bincount(codes, minlength=len(names))
         means = np.bincount(codes, values, minlength=len(names)) / np.maximum(counts, 1)
         order = [c for c in np.argsort(-counts, kind="stable") if counts[c]]
-        found = [(names[c], str(counts[c]), write(means[c])) for c in order[:LEVELS]]
+        found = [(names[c], count(counts[c]), write(means[c])) for c in order[:LEVELS]]
         if len(order) > LEVELS:
             rest = counts[order[LEVELS:]].sum()
-            found.append((f"{len(order) - LEVELS} more levels", str(rest), ""))
+            found.append((f"{count(len(order) - LEVELS)} more levels", count(rest), ""))
         return found
 
     def _quartiles(self, values: np.ndarray, write: Any) -> list[tuple[str, str, str]]:
@@ -151,7 +155,7 @@ class Column:
                 found.append((shown_value(column.iloc[row]), name, write(float(values[row]))))
         if self.missing.any():
             mean = float(values[self.missing].mean())
-            found.append(("missing", f"{self.missing.sum()} rows", write(mean)))
+            found.append(("missing", f"{count(self.missing.sum())} rows", write(mean)))
         return found
 
 

@@ -1,15 +1,10 @@
-"""Words: labels that may be hostile, numbers, and a measure in a sentence and as a formula."""
+"""Words: labels that may be hostile, raw values, a measure in a sentence and as a formula."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-import pandas as pd
-
-from skattr.frames import is_missing
+from skattr._numbers import raw
 from skattr.measures import Measure
 from skattr.measures.base import as_terms
 
@@ -85,29 +80,7 @@ def shown_value(value: Any) -> str:
     """Return a raw value as text."""
     if isinstance(value, tuple):  # of a group
         return shown(", ".join(shown_value(part) for part in value))
-    if is_missing(value):
-        return "missing"
-    if isinstance(value, float | np.floating):
-        return f"{value:.6g}"
-    if isinstance(value, pd.Timestamp) and value == value.normalize():
-        return str(value.date())
-    return shown(value, 60)
-
-
-def decimals(values: np.ndarray) -> int:
-    """Return how many decimals show four digits of the largest value; -1: use exponents."""
-    finite = values[np.isfinite(values)]
-    largest = float(np.abs(finite).max()) if finite.size else 0.0
-    if largest == 0:
-        return 1
-    exponent = math.floor(math.log10(largest))
-    return max(0, 3 - exponent) if -4 <= exponent <= 8 else -1
-
-
-def number_format(values: Any) -> Callable[[float], str]:
-    """Return a function that writes numbers like these with the same number of decimals."""
-    places = decimals(np.asarray(values, float))
-    return lambda value: f"{value:.3e}" if places < 0 else f"{value:.{places}f}"
+    return shown(raw(value, digits=6, minus="-"), 60)
 
 
 def measure_in_words(measure: Measure) -> tuple[list[str], str]:

@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from skattr._numbers import decimals, fixed, formatter, small
 from skattr.explanation import Explanation
 from skattr.messages import brief
 from skattr.report import facts, figures
 from skattr.report.tables import Column, row_labels, spread_rows
-from skattr.report.words import decimals, measure_in_words, measure_text, number_format, shown
+from skattr.report.words import measure_in_words, measure_text, shown
 from skattr.storage import whole_file
 
 MAX_OUTPUTS = 5
@@ -265,7 +266,7 @@ def _limits(explanation: Explanation, rows: np.ndarray, settings: Settings) -> l
     return [
         {
             "what": what,
-            "shown": most,
+            "shown": f"{most:,}",
             "of": all_,
             "how": how[what],
             "code": f"write_report(explainer, X, path, {name}={all_})",
@@ -291,15 +292,16 @@ def table_data(
         values = one.values[:, top]
         prediction = one.predictions
         error = None if one.std_error is None else one.std_error[:, top]
+        places = decimals(one.values)
         outputs.append(
             {
                 "name": shown(name),
-                "decimals": decimals(one.values),
-                "base": _rounded(one.base_value),
-                "values": _rounded(values),
-                "rest": _rounded(one.values.sum(axis=1) - values.sum(axis=1)),
-                "prediction": None if prediction is None else _rounded(prediction),
-                "error": None if error is None else _rounded(error),
+                "decimals": places,
+                "base": _rounded(one.base_value, places),
+                "values": _rounded(values, places),
+                "rest": _rounded(one.values.sum(axis=1) - values.sum(axis=1), places),
+                "prediction": None if prediction is None else _rounded(prediction, places),
+                "error": None if error is None else _rounded(error, places),
             }
         )
     texts = [column.texts(rows) for column in columns] if settings.include_data else None
@@ -313,15 +315,18 @@ def table_data(
     }
 
 
-def _number(places: str, value: float | None) -> str:
-    return "–" if value is None else places % value
+def _number(places: int, value: float | None) -> str:
+    return "–" if value is None else fixed(value, places)
 
 
-def _rounded(values: Any) -> Any:
-    """Return numbers with six digits, for JSON; what is not finite is None."""
-    if np.ndim(values) == 0:
-        return float(f"{values:.6g}") if np.isfinite(values) else None
-    return [_rounded(value) for value in values]
+def _rounded(values: Any, places: int) -> Any:
+    """Return numbers for JSON: with six digits, more if decimals show them; None if not finite."""
+    if np.ndim(values) > 0:
+        return [_rounded(value, places) for value in values]
+    if not np.isfinite(values):
+        return None
+    six = float(f"{values:.6g}")
+    return six if places < 0 or abs(six) < 10.0 ** (6 - places) else round(float(values), places)
 
 
 def _output(
@@ -341,7 +346,7 @@ def _output(
     drawn = replace(drawn, feature_names=tuple(c.name for c in columns), output_names=(safe,))
     importance, beeswarm = figures.overview(drawn, settings.max_features, safe)
     size = np.abs(one.values).mean(axis=0)
-    write = number_format(size)
+    write = formatter(size)
     return {
         "name": safe,
         "importance": importance,
@@ -366,7 +371,7 @@ def _panel(
     curve, reason = column.curve_of(o), column.reason
     values = one.values[:, j]
     support = None if one.support is None else one.support[:, j]
-    write = number_format(values)
+    write = formatter(values)
     picture = figures.panel(
         curve, column, values, support, shown(one.output_names[0]), settings.include_data
     )
@@ -377,11 +382,11 @@ def _panel(
             else "The column has too many levels to draw."
         )
     numbers = [
-        ("importance", f"{number_format(size)(size[j])} ({_share(size, j)} of all)"),
+        ("importance", f"{formatter(size)(size[j])} ({_share(size, j)} of all)"),
         ("centred values", f"{write(values.min())} to {write(values.max())}"),
     ]
     if one.std_error is not None:
-        numbers.append(("largest standard error", f"{one.std_error[:, j].max():.2e}"))
+        numbers.append(("largest standard error", small(one.std_error[:, j].max())))
     if support is not None:
         numbers.append(("least support", f"{support.min():.1f} rows"))
     if curve is not None:
