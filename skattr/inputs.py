@@ -14,6 +14,7 @@ from sklearn.utils.validation import validate_data
 
 from skattr import frames
 from skattr.modules import check_device
+from skattr.values import number
 
 
 def takes_missing(estimator: Any) -> bool:
@@ -53,8 +54,10 @@ def check_X(explainer: BaseEstimator, X: Any, *, reset: bool) -> Any:
 
 def _holds_words(X: Any, explainer: Any) -> bool:
     """Tell whether an array holds words, or did in `fit`: in a few rows all may be missing."""
-    if not isinstance(X, np.ndarray) or X.dtype.kind != "O":
+    if not isinstance(X, np.ndarray) or X.dtype.kind not in "OU":
         return False
+    if X.dtype.kind == "U":
+        return True
     fitted = explainer is not None and isinstance(explainer._row.X, np.ndarray)
     if fitted and explainer._row.X.dtype.kind == "O":
         return True
@@ -137,10 +140,7 @@ def read_domain(domain: Any, names: list) -> dict[int, tuple[float, float]]:
     for k, pair in pairs.items():
         if np.shape(pair) != (2,):
             raise ValueError(f"domain[{names[k]!r}] is (low, high), not {pair!r}")
-        try:
-            low, high = float(pair[0]), float(pair[1])
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"domain[{names[k]!r}] is two numbers, not {pair!r}") from error
+        low, high = (number(end, f"an end of domain[{names[k]!r}]") for end in pair)
         if not np.isfinite([low, high]).all() or low > high:
             raise ValueError(
                 f"domain[{names[k]!r}] = ({low}, {high}) is empty or infinite; low <= high, finite"

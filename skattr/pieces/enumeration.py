@@ -21,7 +21,7 @@ import pandas as pd
 
 from skattr import frames
 from skattr.pieces.bisection import between, jumps, reach
-from skattr.pieces.cells import Cells, Nameless, unknown_level
+from skattr.pieces.cells import GONE, Cells, Nameless, unknown_level
 from skattr.pieces.grid import NEAR, Grid, halves
 from skattr.pieces.routes import Input, Route
 from skattr.pieces.steps import CUTS, LEVELS, MISSING, MONOTONE, NUMBER, RAW, Track
@@ -120,9 +120,7 @@ def _enumerate_levels(grid: Grid, todo: dict[int, list]) -> None:
     levels = _probe_if_taken(grid, {k: v for k, v in todo.items() if v})
     taken = {k: v if k in levels else _taken(grid, k, v) for k, v in todo.items()}
     levels |= _probe(grid, {k: v for k, v in taken.items() if v and k not in levels})
-    none = _probe_if_taken(grid, {k: [None] for k in todo})
-    objects = [k for k in todo if frames.holds_objects(grid.row.X, k)]  # where None is not NaN
-    nan = _probe_if_taken(grid, {k: [np.nan] for k in objects})
+    none, nan = (_probe_if_taken(grid, {k: [gone] for k in todo}) for gone in GONE)
     unknown = {k: u for k, v in todo.items() if (u := unknown_level(v)) is not None}
     other = _probe_if_taken(grid, {k: [u] for k, u in unknown.items()})
     for k, known in taken.items():
@@ -175,11 +173,20 @@ def _repeated(values: list, n: int) -> pd.Series:
 # -- numbers, ranked behind the fitted steps -----------------------------------------------------
 
 
+def _missing(grid: Grid, k: int) -> np.ndarray:
+    """Return the signature of missing in a column of numbers; -1 is what no value has."""
+    for gone in GONE:
+        found = _probe_if_taken(grid, {k: [gone]})
+        if found:
+            return found[k]
+    return np.full((1, len(grid.cells[k].inputs)), -1, np.int32)
+
+
 def _there_or_not(grid: Grid, k: int) -> Cells:
     """Return the cells of a column of which the model is told only whether it is missing."""
     inputs = grid.cells[k].inputs
     present = _probe(grid, {k: [grid.present(k)]})[k]
-    missing = _probe_if_taken(grid, {k: [None]}).get(k, np.full_like(present, -1))
+    missing = _missing(grid, k)
     whole = (np.array([-np.inf, np.inf]), np.ones(1, np.int64))
     return Cells(inputs, np.concatenate([missing, present]), partition=whole)
 
@@ -191,8 +198,7 @@ def _with_indicators(grid: Grid, k: int) -> Cells:
     present = _probe(grid, {k: [grid.present(k)]})[k][0]
     signatures = np.tile(present, (len(inputs[main].edges) + 2, 1))
     signatures[:, main] = np.arange(len(signatures))
-    missing = _probe_if_taken(grid, {k: [None]})
-    signatures[0] = missing[k][0] if missing else -1
+    signatures[0] = _missing(grid, k)[0]
     return Cells(inputs, signatures)
 
 
@@ -211,8 +217,7 @@ def _between_cuts(grid: Grid, k: int) -> Cells:
     cuts = np.unique(np.concatenate(found))
     ends = np.r_[-np.inf, cuts[np.isfinite(cuts)], np.inf]
     signatures = _probe(grid, {k: between(ends).tolist()})[k]
-    missing = _probe_if_taken(grid, {k: [None]})
-    first = missing[k] if missing else np.full((1, len(inputs)), -1)
+    first = _missing(grid, k)
     rows, codes = [first[0]], []
     place = {first[0].tobytes(): 0}
     for row in signatures:
