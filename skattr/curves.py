@@ -68,6 +68,9 @@ class Curve:
             raise ValueError(
                 f"column {self.feature!r}: values are one-dimensional, not of shape {values.shape}"
             )
+        text = next((value for value in values if isinstance(value, str)), None)
+        if text is not None and self._table.of_numbers:  # a model might read numbers from it
+            raise ValueError(f"column {self.feature!r} wants numbers, got {text!r}")
         result = self._table.evaluate(values, self.feature)
         return result[:, 0] if len(self.output_names) == 1 else result
 
@@ -111,6 +114,11 @@ class CellTable:
         """Steps or levels."""
         return "steps" if self.grid.cells[self.k].labels is None else "levels"
 
+    @property
+    def of_numbers(self) -> bool:
+        """Whether the curve is one of numbers."""
+        return self.kind == "steps"
+
     def evaluate(self, values: Any, name: Any) -> np.ndarray:
         """Look the values up, casting as the model does."""
         return self.values[self.grid.encode_values(self.k, values)]
@@ -139,6 +147,11 @@ class BinnedTable:
         """Steps or levels, which a column may have that the model takes for numbers or ignores."""
         levels = any(curve.bins.levels is not None for _, curve in self.curves)
         return "levels" if levels else self.cells.kind
+
+    @property
+    def of_numbers(self) -> bool:
+        """Whether the curve is one of numbers."""
+        return self.kind == "steps"
 
     def evaluate(self, values: Any, name: Any) -> np.ndarray:
         """Look the values up, casting as the model does."""
@@ -201,6 +214,7 @@ class LinearTable:
     """A constant and piecewise linear curves."""
 
     kind = "linear"
+    of_numbers = True
 
     def __init__(self, curves: list, constant: np.ndarray, outputs: list[int]) -> None:
         self.curves = curves  # (coefficient, curve)
@@ -229,6 +243,7 @@ class ConstantTable:
     """One value, whatever the column holds: a step function without a jump."""
 
     kind = "steps"
+    of_numbers = False  # all that there is has the same value
 
     def __init__(self, values: np.ndarray) -> None:
         self.values = values  # (k,)
@@ -247,6 +262,7 @@ class LevelTable:
     """A function of levels, and what to try it at: levels, missing values, and another level."""
 
     kind = "levels"
+    of_numbers = False
 
     def __init__(self, function: Callable, levels: list, missing: list, other: list) -> None:
         self.function = function
@@ -287,6 +303,7 @@ class FunctionTable:
     def __init__(self, function: Callable, points: Any) -> None:
         self.function = function
         self.points = points
+        self.of_numbers = points.dtype.kind in "iuf"
 
     def evaluate(self, values: Any, name: Any) -> np.ndarray:
         """Call the function."""

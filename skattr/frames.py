@@ -248,17 +248,38 @@ def _with(X: Any, columns: dict[int, Any]) -> Any:
 
 
 def concatenate(frames: list) -> Any:
-    """Stack frames or arrays of the same columns; categories are joined."""
+    """Stack frames or arrays of the same columns; categories are joined, in order of appearance."""
     if isinstance(frames[0], pd.DataFrame):
-        stacked = pd.concat(frames, ignore_index=True)
-        for k in range(stacked.shape[1]):
-            parts = [X.iloc[:, k] for X in frames]
-            if all(isinstance(part.dtype, pd.CategoricalDtype) for part in parts):
-                stacked.isetitem(k, pd.api.types.union_categoricals(parts))
-        return stacked
+        return pd.concat(_with_joined_categories(frames), ignore_index=True)
     if is_frame(frames[0]):
-        return nw.concat([_frame(X) for X in frames]).to_native()
+        first = _frame(frames[0])
+        return nw.concat([first, *(_frame(_alike(X, frames[0])) for X in frames[1:])]).to_native()
     return np.concatenate(frames)
+
+
+def _with_joined_categories(frames: list[pd.DataFrame]) -> list[pd.DataFrame]:
+    """Return frames whose columns of categories have the same ones."""
+    result = [X.copy(deep=False) for X in frames]
+    for k in range(frames[0].shape[1]):
+        dtypes = [X.dtypes.iloc[k] for X in frames]
+        if all(isinstance(dtype, pd.CategoricalDtype) for dtype in dtypes):
+            every = list(dict.fromkeys(v for dtype in dtypes for v in dtype.categories))
+            joined = pd.CategoricalDtype(every, all(dtype.ordered for dtype in dtypes))
+            for X in result:
+                _put(X, k, X.iloc[:, k].astype(joined))
+    return result
+
+
+def _alike(X: Any, first: Any) -> Any:
+    """Return a frame with the dtypes of another, which must hold its values."""
+    X = settled(X, first)
+    for k in wider(X, first):
+        a, b = column(first, k), column(X, k)
+        raise ValueError(
+            f"column {a.name!r} holds {a.dtype} in one batch and {b.dtype} in another: give all "
+            "batches with the same dtypes"
+        )
+    return X
 
 
 def one_row(point: Any, like: Any) -> Any:

@@ -123,6 +123,28 @@ def fit_column(values: Any, like: pd.Series, name: Any, rows: Any = None) -> pd.
     return column
 
 
+def narrow_float(like: Any) -> np.dtype | None:
+    """Return the dtype of a column of float32 or float16, None of any other column."""
+    if isinstance(like.dtype, nw.dtypes.DType):
+        return np.dtype("f4") if like.dtype == nw.Float32 else None
+    kind = _numpy_kind(like.dtype)
+    return kind if kind is not None and kind.kind == "f" and kind.itemsize < 8 else None
+
+
+def rounded(values: Any, like: Any) -> Any:
+    """Return numbers rounded to the dtype of a column of float32 or float16, else as they are."""
+    kind = narrow_float(like)
+    if kind is None:
+        return values
+    series = as_series(values)
+    missing = series.isna().to_numpy(bool)
+    numbers = _numbers(series, missing)
+    if numbers is None:
+        return values
+    with np.errstate(over="ignore"):
+        return np.where(missing, np.nan, numbers).astype(kind)
+
+
 def in_words(column: Any) -> str:
     """Say what a column holds."""
     dtype = column.dtype
@@ -182,9 +204,7 @@ def held(series: pd.Series, dtype: Any) -> tuple[pd.Series, np.ndarray]:
     return _one_by_one(series, missing, dtype)
 
 
-def _one_by_one(
-    series: pd.Series, missing: np.ndarray, dtype: Any
-) -> tuple[pd.Series, np.ndarray]:
+def _one_by_one(series: pd.Series, missing: np.ndarray, dtype: Any) -> tuple[pd.Series, np.ndarray]:
     """Bring each distinct value to a dtype."""
     kinds, distinct = pd.factorize(series.array if series.dtype != object else series.to_numpy())
     found = [_one(value, dtype) for value in distinct]

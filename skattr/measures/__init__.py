@@ -19,7 +19,6 @@ __all__ = [
 ]  # fmt: skip
 
 
-
 def _main_effect() -> Measure:
     return PartialDependence() - Expectation()
 

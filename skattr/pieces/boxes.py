@@ -12,13 +12,13 @@ from skattr import frames
 from skattr.kernels.boxes import COLUMN, LEFT, MISSING, RIGHT, SPLIT, Table
 from skattr.kernels.group_values import add_group
 from skattr.pieces.base import Pieces
-from skattr.pieces.cells import Cells
+from skattr.pieces.cells import Cells, Nameless
 from skattr.pieces.enumeration import build
 from skattr.pieces.grid import Grid
 from skattr.pieces.outputs import Output
 from skattr.pieces.pipeline import Preprocessing
 from skattr.pieces.routes import Front, Input, Route
-from skattr.pieces.steps import LEVELS, RAW
+from skattr.pieces.steps import DISCRETE, FREE, LEVELS, RAW, Track
 
 
 @dataclass(eq=False)
@@ -210,8 +210,8 @@ def _grid(parts: list[Trees], asked: list[dict], row: Any) -> tuple[Grid, list[d
         for c in [*nodes, *(c for c in part.levels if c not in nodes)]:
             track = routes[i].track(c)
             is_levels = c in part.levels
-            if is_levels:
-                track = track.told_apart(LEVELS, part.levels[c]) if part.steps else track
+            if is_levels and part.steps:
+                track = _behind_steps(track, part.levels[c])
             # inputs that are one number but for a cast are one input
             same = ("raw",) if track.kind == RAW else (chain, int(part.front.columns[c]))
             name: tuple = (i, c) if is_levels else same
@@ -228,6 +228,17 @@ def _grid(parts: list[Trees], asked: list[dict], row: Any) -> tuple[Grid, list[d
             found[c] = source
         sources.append(found)
     return build(routes, [list(inputs.values()) for inputs in columns], levels, row), sources
+
+
+def _behind_steps(track: Track, levels: list) -> Track:
+    """Return the track of an input of levels that has steps in front of it.
+
+    Levels without a name cannot be sent through the steps: if these pass values on as they are, the
+    model's own numbers count.
+    """
+    if not any(type(level) is Nameless for level in levels):
+        return track.told_apart(LEVELS, levels)
+    return track if track.kind in (RAW, *DISCRETE) else track.then(FREE)
 
 
 def _table(

@@ -150,7 +150,7 @@ def _probe(grid: Grid, values: dict[int, list]) -> dict[int, np.ndarray]:
     columns = {k: _repeated(v, n) for k, v in values.items()}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of unknown categories, which are what is asked for
-        rows = frames.with_columns(grid.row.X, columns)
+        rows = grid.rows_with(columns)
         inputs = [route.inputs(rows) for route in grid.routes]
     return {k: grid.ranks(k, inputs)[: len(v)] for k, v in values.items()}
 

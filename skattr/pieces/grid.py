@@ -22,6 +22,7 @@ from skattr.pieces.cells import GONE, OTHER, Cells, missing_rows, unknown_level
 from skattr.pieces.routes import Route, dense, few_levels, refusals
 from skattr.pieces.steps import CUTS, MISSING, MONOTONE, NUMBER, PARTIAL, RAW, SAME, Track
 from skattr.storage import Kept
+from skattr.values import narrow_float, rounded
 
 NEAR = (RAW, SAME)  # kinds of inputs whose edges are raw numbers
 
@@ -106,15 +107,42 @@ class Grid:
         """
         columns = list(range(len(self.cells)) if columns is None else columns)
         wide = frames.wider(X, self.row.X) if any(r.steps for r in self.routes) else []
-        if not wide or len(wide) == len(self.cells):
+        if not wide:
             return self._encode_rows(X, n_jobs, new, columns)
+        self._refuse_rounding(X, wide)
         rest = [k for k in columns if k not in wide]
         codes = np.empty((len(self.cells), len(X)), np.int32)
         for some in (rest, [k for k in columns if k in wide]):
             if some:
-                rows = frames.with_columns(self.row.X, {k: frames.column(X, k) for k in some})
+                rows = self.rows_with({k: frames.column(X, k) for k in some})
                 codes[some] = self._encode_rows(rows, n_jobs, new, some)[some]
         return codes
+
+    def _refuse_rounding(self, X: Any, columns: list[int]) -> None:
+        """Refuse numbers that the background's float32 would round: the cells are its own."""
+        for k in columns:
+            column, like = frames.column(X, k), frames.column(self.row.X, k)
+            kind = narrow_float(like)
+            numbers = rounded(column, like)
+            if kind is None or numbers is column:
+                continue
+            exact = frames.to_float(column)
+            off = (numbers != exact) & ~np.isnan(exact)
+            if off.any():
+                raise ValueError(
+                    f"column {self.names[k]!r} is {kind} in the background, which does not hold "
+                    f"{exact[off][0]!s}: give both in one dtype, the background as float64, or "
+                    f"X.astype({kind.name!r})"
+                )
+
+    def rows_with(self, columns: dict[int, Any]) -> Any:
+        """Return the kept row repeated, with some columns set to values as the column holds them.
+
+        Numbers are rounded to the float32 of a column: its cells are those of float32.
+        """
+        row = self.row.X
+        own = {k: rounded(values, frames.column(row, k)) for k, values in columns.items()}
+        return frames.with_columns(row, own)
 
     def _encode_rows(self, X: Any, n_jobs: int | None, new: list, columns: list) -> np.ndarray:
         """Fill the codes of some columns, with all columns of X as they are."""
@@ -174,7 +202,7 @@ class Grid:
         cells = self.cells[k]
         if cells.edges is not None:
             return cells.encode_numbers(values, self.names[k])
-        rows = frames.with_columns(self.row.X, {k: values})
+        rows = self.rows_with({k: values})
         with np.errstate(over="ignore"):  # the model says it better than numpy
             return self._encode(rows, 1, [None] * len(self.cells), [k])[k]
 
@@ -242,7 +270,7 @@ class Grid:
         """Return the codes of some columns of a row, the others being as they are."""
         found = {}
         code = np.empty(1, np.int32)
-        inputs = self._inputs(frames.with_columns(self.row.X, columns), set(columns))
+        inputs = self._inputs(self.rows_with(columns), set(columns))
         for k, value in columns.items():
             if self.cells[k].edges is not None:
                 code = self.cells[k].encode_numbers(value, self.names[k])
@@ -294,7 +322,7 @@ class Grid:
         place = int(route.front.columns[source.place])
 
         def rank(values: np.ndarray) -> np.ndarray:
-            table = frames.with_columns(self.row.X, {k: values})
+            table = self.rows_with({k: values})
             if route.steps is not None:
                 with warnings.catch_warnings(), np.errstate(all="ignore"):
                     warnings.simplefilter("ignore")

@@ -38,9 +38,12 @@ class Column:
         """Return the position of each value among the levels of a curve, -1 if it has none."""
         assert self.levels is not None
         place = {level: p for p, level in enumerate(levels)}
-        other, gone = place.get("any other", -1), place.get("missing", -1)
+        other, gone = (place.get(drawing.NoLevel(name), -1) for name in ("any other", "missing"))
+        none, nan = (
+            place.get(drawing.NoLevel(f"missing ({name})"), gone) for name in ("None", "NaN")
+        )
         return np.array([
-            gone if missing else place.get(level, other)
+            (none if level is None else nan) if missing else place.get(level, other)
             for level, missing in zip(self.levels, self.missing, strict=True)
         ], dtype=np.intp)  # fmt: skip
 

@@ -156,7 +156,11 @@ def _line(one: Curve, label: str | None, output: Any, centered: bool) -> Line:
             raise ValueError(f"{one!r} does not know its offset: centered=True is not possible")
         values = values - one.offset[place]
     if one.kind == "levels":
-        return Line(label, "levels", frame["level"].to_list(), values, None)
+        levels = [
+            level if kind == "level" else drawing.NoLevel(level)
+            for level, kind in zip(frame["level"], frame["kind"], strict=True)
+        ]
+        return Line(label, "levels", levels, values, None)
     if one.kind == "steps":
         inside = (frame["closed"] != "missing").to_numpy()
         gone = values[~inside]
@@ -309,7 +313,7 @@ def _draw_levels(
     tables = [dict(zip(line.x, line.values, strict=True)) for line in lines]
     for table, line in zip(tables, lines, strict=True):
         if line.missing is not None:
-            table.setdefault("missing", line.missing)
+            table.setdefault(drawing.NoLevel("missing"), line.missing)
     levels = list(dict.fromkeys(level for table in tables for level in table))
     width = 0.8 / len(lines)
     entries: list[tuple] = []

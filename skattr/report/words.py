@@ -82,11 +82,13 @@ def _visible(letter: str) -> str:
 
 
 def shown_value(value: Any) -> str:
-    """Return a raw value as text."""
+    """Return a raw value as text; one that is the word "missing" is in quotes."""
     if isinstance(value, tuple):  # of a group
         return shown(", ".join(shown_value(part) for part in value))
     if is_missing(value):
         return "missing"
+    if isinstance(value, str) and value == "missing":
+        return repr(value)
     if isinstance(value, float | np.floating):
         return f"{value:.6g}"
     if isinstance(value, pd.Timestamp) and value == value.normalize():
