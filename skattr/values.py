@@ -229,17 +229,14 @@ def _one(value: Any, dtype: Any) -> Any:
         of_kind = (datetime, np.datetime64) if dtype.kind == "M" else (timedelta, np.timedelta64)
         if not isinstance(value, of_kind):
             return None
-    if isinstance(value, int) and _numpy_kind(dtype) is not None and not _exactly(value):
-        return value if _numpy_kind(dtype).kind in "iu" and _in_range(value, dtype) else None
+    kind = _numpy_kind(dtype)
+    if isinstance(value, int) and kind is not None and not _exactly(value):
+        ends = np.iinfo(kind) if kind.kind in "iu" else None
+        return value if ends is not None and ends.min <= value <= ends.max else None
     with suppress(Exception):  # each dtype has errors of its own
         one = pd.Series([value], dtype=dtype).iloc[0]
         return one if bool(one == value) else None
     return None
-
-
-def _in_range(value: int, dtype: Any) -> bool:
-    ends = np.iinfo(_numpy_kind(dtype))
-    return bool(ends.min <= value <= ends.max)
 
 
 def _places(series: pd.Series, categories: pd.Index) -> np.ndarray:
