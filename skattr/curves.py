@@ -13,6 +13,8 @@ import pandas as pd
 from skattr import frames
 from skattr.pieces import Grid
 from skattr.pieces.bisection import between
+from skattr.pieces.cells import MISSING, OTHER, missing_rows
+from skattr.pieces.grid import level_frame
 
 
 class Curve:
@@ -78,6 +80,9 @@ class Curve:
             raise ValueError(
                 f"column {self.feature!r}: values are one-dimensional, not of shape {values.shape}"
             )
+        text = next((value for value in values if isinstance(value, str)), None)
+        if text is not None and self._table.of_numbers:  # a model might read numbers from it
+            raise ValueError(f"column {self.feature!r} wants numbers, got {text!r}")
         result = self._table.evaluate(values, self.feature)
         return result[:, 0] if len(self.output_names) == 1 else result
 
@@ -88,10 +93,15 @@ class Curve:
         first one holds -inf too, unless a row "both" says that it has a value of its own); linear
         curves `x, value` at all knots, with two rows where the value jumps (up to x it is the
         first) and three where a number has a value of its own, and one row beyond the knots on
-        either side, from where it goes straight on; levels `level, value`, among them booleans,
-        whatever the model makes of them; a function `x, value` at
-        the background's distinct values. Several outputs have one column `value_<output>` each.
-        Missing is a row of its own.
+        either side, from where it goes straight on; levels `level, kind, value`, among them
+        booleans, whatever the model makes of them; a function `x, value` at the background's
+        distinct values. Several outputs have one column `value_<output>` each.
+
+        Missing is a row of its own: `closed` is "missing", or `x` is NaN, or `kind` is "missing".
+        The `kind` of a row of levels is "level", "missing" or "other", which stands for all levels
+        that the model does not know; the `level` of the last two is only a name ("missing", "any
+        other"), which a level may have too. Where the model tells None from NaN, there are the rows
+        "missing (None)" and "missing (NaN)".
         """
         frame, values = self._table.rows()
         if len(self.output_names) == 1:
@@ -115,6 +125,11 @@ class CellTable:
     def kind(self) -> str:
         """Steps or levels."""
         return "steps" if self.grid.cells[self.k].labels is None else "levels"
+
+    @property
+    def of_numbers(self) -> bool:
+        """Whether the curve is one of numbers."""
+        return self.kind == "steps"
 
     def evaluate(self, values: Any, name: Any) -> np.ndarray:
         """Look the values up, casting as the model does."""
@@ -145,6 +160,11 @@ class BinnedTable:
         levels = any(curve.bins.levels is not None for _, curve in self.curves)
         return "levels" if levels else self.cells.kind
 
+    @property
+    def of_numbers(self) -> bool:
+        """Whether the curve is one of numbers."""
+        return self.kind == "steps"
+
     def evaluate(self, values: Any, name: Any) -> np.ndarray:
         """Look the values up, casting as the model does."""
         codes = self.cells.grid.encode_values(self.cells.k, values)
@@ -171,15 +191,15 @@ class BinnedTable:
         known = {level for level, _ in pairs}
         more = grid.levels_taken(k, [v for _, c in self.curves for v in c.bins.told_apart()])
         pairs += [(level, code) for level, code in more if level not in known]
+        pairs = [(level, code) for level, code in pairs if not frames.is_missing(level)]
         levels = frames.as_column([level for level, _ in pairs])
         rest = grid.other_labels(k, levels.to_list())
-        codes = np.array([code for _, code in [*pairs, *rest]], int)
+        codes = np.array([code for *_, code in [*pairs, *rest]], int)
         bins = [
-            np.append(c.bins.of(levels), [c.bins.n + (label != "missing") for label, _ in rest])
+            np.append(c.bins.of(levels), [c.bins.n + (kind != MISSING) for _, kind, _ in rest])
             for _, c in self.curves
         ]
-        names = [*levels, *(label for label, _ in rest)]
-        frame = pd.DataFrame({"level": pd.Series(names, dtype=object)})
+        frame = level_frame([*((level, "level") for level in levels), *rest])
         return frame, self._sum(codes, [found.astype(int) for found in bins])
 
     def _step_rows(self, grid: Grid, k: int) -> tuple[pd.DataFrame, np.ndarray]:
@@ -206,6 +226,7 @@ class LinearTable:
     """A constant and piecewise linear curves."""
 
     kind = "linear"
+    of_numbers = True
 
     def __init__(self, curves: list, constant: np.ndarray, outputs: list[int]) -> None:
         self.curves = curves  # (coefficient, curve)
@@ -234,6 +255,7 @@ class ConstantTable:
     """One value, whatever the column holds: a step function without a jump."""
 
     kind = "steps"
+    of_numbers = False  # all that there is has the same value
 
     def __init__(self, values: np.ndarray) -> None:
         self.values = values  # (k,)
@@ -249,47 +271,40 @@ class ConstantTable:
 
 
 class LevelTable:
-    """A function of levels, and what to try it at: (labels, values or other values for them)."""
+    """A function of levels, and what to try it at: levels, missing values, and another level."""
 
     kind = "levels"
+    of_numbers = False
 
-    def __init__(self, function: Callable, asked: list) -> None:
+    def __init__(self, function: Callable, levels: list, missing: list, other: list) -> None:
         self.function = function
-        self.asked = asked
-
-    @property
-    def levels(self) -> list:
-        """What the levels are called, whether the function takes them or not."""
-        return [label for labels, _ in self.asked for label in labels]
+        self.levels = levels
+        self.missing = missing
+        self.other = other
 
     def evaluate(self, values: Any, name: Any) -> np.ndarray:
         """Call the function."""
         return self.function(values)
 
-    def _together(self) -> list:
-        """Return the first choices as one column, if they are columns of objects."""
-        first = [choices[0] for _, choices in self.asked]
-        if not all(isinstance(v, pd.Series) and v.dtype == object for v in first):
+    def _at(self, values: list) -> list[tuple]:
+        """Return the values that are not refused, with those of the function."""
+        if not values:
             return []
-        return [(self.levels, [pd.concat(first, ignore_index=True)])]
-
-    def _at(self, asked: list) -> list[tuple]:
-        """Return labels and values of the first choices that are not refused."""
-        found: list[tuple] = []
-        for labels, choices in asked:
-            for values in choices:
-                with suppress(ValueError):
-                    found += zip(labels, self.function(values), strict=True)
-                    break
-        return found
+        with suppress(ValueError):
+            return list(zip(values, self.function(frames.as_column(values)), strict=True))
+        return [] if len(values) == 1 else [pair for value in values for pair in self._at([value])]
 
     def rows(self) -> tuple[pd.DataFrame, np.ndarray]:
-        """Return the function at all levels that it takes; at once, if none is refused."""
+        """Return the function at all that it takes."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of unknown categories, which are what is asked for
-            found = self._at(self._together()) or self._at(self.asked)
-        frame = pd.DataFrame({"level": pd.Series([label for label, _ in found], dtype=object)})
-        return frame, np.array([value for _, value in found]).reshape(len(found), -1)
+            levels = [(level, "level", value) for level, value in self._at(self.levels)]
+            gone = [pair for missing in self.missing for pair in self._at([missing])]
+            other = [(OTHER, "other", value) for _, value in self._at(self.other)]
+        if len(gone) == 2 and np.array_equal(gone[0][1], gone[1][1], equal_nan=True):
+            gone = gone[:1]
+        rows = [*levels, *missing_rows(gone), *other]
+        return level_frame(rows), np.array([value for *_, value in rows]).reshape(len(rows), -1)
 
 
 class FunctionTable:
@@ -300,6 +315,7 @@ class FunctionTable:
     def __init__(self, function: Callable, points: Any) -> None:
         self.function = function
         self.points = points
+        self.of_numbers = points.dtype.kind in "iuf"
 
     def evaluate(self, values: Any, name: Any) -> np.ndarray:
         """Call the function."""

@@ -263,7 +263,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
                 raise
             return self
         self._refuse_open_columns()
-        X = check_X(self, X, reset=False)
+        X = self._rows(X)
         X, weights = that_count(X, _weights(sample_weight, X))
         self._keep_points(X)
         self._keep_missing(X)
@@ -291,7 +291,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         """
         check_is_fitted(self)
         chosen = self._choose(features)
-        rows = check_X(self, realign(X, self._names) if self._named else X, reset=False)
+        rows = self._rows(realign(X, self._names) if self._named else X)
         certificate: dict = {}
         values, error, offset, centered_error = (
             _one_output(array) for array in self._values(rows, chosen, certificate)
@@ -326,7 +326,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
             The rows.
         """
         check_is_fitted(self)
-        rows = check_X(self, X, reset=False)
+        rows = self._rows(X)
         values = self._values(rows, range(len(self._own))).values
         return np.ascontiguousarray(values.transpose(0, 2, 1)).reshape(len(values), -1)
 
@@ -535,6 +535,10 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         new = [k for k in range(len(self._names)) if frames.any_missing(frames.column(X, k))]
         self._with_missing = sorted({*self._with_missing, *new})
 
+    def _rows(self, X: Any) -> Any:
+        """Return rows, checked and with the dtypes of the background wherever these hold them."""
+        return frames.settled(check_X(self, X, reset=False), self._row.X)
+
     def _solved(self) -> Solution:
         check_is_fitted(self)
         assert self._solution is not None
@@ -661,7 +665,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         function = partial(self._at_values, a, k, outputs)
         levels = self.pieces_.level_values(k)
         if levels is not None:
-            return LevelTable(function, levels)
+            return LevelTable(function, *levels)
         return FunctionTable(function, self._points[k])
 
     def _at_values(self, a: int, k: int, outputs: list[int], values: Any) -> np.ndarray:

@@ -14,6 +14,8 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 
+from skattr.values import as_objects, is_missing, settle, settle_one
+
 NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal", "empty")
 
 
@@ -224,17 +226,9 @@ def to_float(values: Any) -> np.ndarray:
 
 def as_column(values: list) -> pd.Series:
     """Return Python's own values as a column; strings and None stay what they are."""
-    array = np.empty(len(values), object)
-    array[:] = values
-    column = pd.Series(array, dtype=object)
+    column = pd.Series(as_objects(values), dtype=object)
     keep = any(value is None or isinstance(value, str) for value in values)
     return column if keep else column.infer_objects()
-
-
-def is_missing(value: Any) -> bool:
-    """Tell whether a single value is missing."""
-    missing = pd.isna(value)
-    return isinstance(missing, bool | np.bool_) and bool(missing)
 
 
 def any_missing(values: Any) -> bool:
@@ -276,115 +270,103 @@ def _put(X: pd.DataFrame, k: int, values: pd.Series) -> None:
 
 def pin(Z: Any, x: Any, columns: tuple[int, ...]) -> Any:
     """Return a copy of Z with some columns set to their values in x, which is one row."""
-    n = len(Z)
-    if isinstance(Z, pd.DataFrame):
-        Z = Z.copy()
-        for k in columns:
-            values = column(x, k)
-            if isinstance(values, pd.Series):  # keeps the dtype, also of a missing value
-                _put(Z, k, values.iloc[np.zeros(n, np.intp)])
-            else:
-                Z.isetitem(k, np.full(n, to_array(values)[0]))
-        return Z
-    if is_frame(Z):
-        frame = _frame(Z)
-        new = []
-        for k in columns:
-            name = frame.columns[k]
-            values = column(x, k)
-            if isinstance(values, nw.Series):
-                new.append(values[np.zeros(n, np.intp)].alias(name))
-            else:
-                value = to_array(values)[0]
-                new.append(nw.new_series(name, np.full(n, value), backend=frame.implementation))
-        return frame.with_columns(*new).to_native()
-    Z = Z.astype(np.result_type(Z.dtype, to_array(column(x, columns[0])).dtype))
-    for k in columns:
-        Z[:, k] = to_array(column(x, k))[0]
-    return Z
+    rows = np.zeros(len(Z), np.intp)
+    values = {k: settle(column(x, k), column(Z, k)) for k in columns}
+    return _with(copy(Z), {k: take_values(value, rows) for k, value in values.items()})
+
+
+def _with(X: Any, columns: dict[int, Any]) -> Any:
+    """Return X with some columns set to settled values."""
+    if isinstance(X, pd.DataFrame):
+        X = X.copy(deep=False)
+        for k, values in columns.items():
+            _put(X, k, values)
+        return X
+    if is_frame(X):
+        return _frame(X).with_columns(*columns.values()).to_native()
+    X = X.astype(np.result_type(X.dtype, *(values.dtype for values in columns.values())))
+    for k, values in columns.items():
+        X[:, k] = values
+    return X
 
 
 def concatenate(frames: list) -> Any:
-    """Stack frames or arrays of the same columns; categories are joined."""
+    """Stack frames or arrays of the same columns; categories are joined, in order of appearance."""
     if isinstance(frames[0], pd.DataFrame):
-        stacked = pd.concat(frames, ignore_index=True)
-        for k in range(stacked.shape[1]):
-            parts = [X.iloc[:, k] for X in frames]
-            if all(isinstance(part.dtype, pd.CategoricalDtype) for part in parts):
-                stacked.isetitem(k, pd.api.types.union_categoricals(parts))
-        return stacked
+        return pd.concat(_with_joined_categories(frames), ignore_index=True)
     if is_frame(frames[0]):
-        return nw.concat([_frame(X) for X in frames]).to_native()
+        first = _frame(frames[0])
+        return nw.concat([first, *(_frame(_alike(X, frames[0])) for X in frames[1:])]).to_native()
     return np.concatenate(frames)
+
+
+def _with_joined_categories(frames: list[pd.DataFrame]) -> list[pd.DataFrame]:
+    """Return frames whose columns of categories have the same ones."""
+    result = [X.copy(deep=False) for X in frames]
+    for k in range(frames[0].shape[1]):
+        dtypes = [X.dtypes.iloc[k] for X in frames]
+        if all(isinstance(dtype, pd.CategoricalDtype) for dtype in dtypes):
+            every = list(dict.fromkeys(v for dtype in dtypes for v in dtype.categories))
+            joined = pd.CategoricalDtype(every, all(dtype.ordered for dtype in dtypes))
+            for X in result:
+                _put(X, k, X.iloc[:, k].astype(joined))
+    return result
+
+
+def _alike(X: Any, first: Any) -> Any:
+    """Return a frame with the dtypes of another, which must hold its values."""
+    X = settled(X, first)
+    for k in wider(X, first):
+        a, b = column(first, k), column(X, k)
+        raise ValueError(
+            f"column {a.name!r} holds {a.dtype} in one batch and {b.dtype} in another: give all "
+            "batches with the same dtypes"
+        )
+    return X
 
 
 def one_row(point: Any, like: Any) -> Any:
     """Return a point (array, dict, Series, one-row frame) as a row of the same kind as `like`."""
     names = labels(like)
-    if is_frame(point) or (isinstance(point, np.ndarray) and point.ndim == 2):
-        if len(point) != 1:
-            raise ValueError(f"a Baseline is one point, this one has {len(point)} rows")
-        if is_frame(point):
-            values = dict(zip(labels(point), [to_array(column(point, k))[0] for k in
-                          range(len(labels(point)))], strict=True))  # fmt: skip
-        else:
-            values = dict(zip(names, point[0], strict=False))
-            _check_length(point.shape[1], names)
-    elif isinstance(point, dict):
-        values = point
-    elif isinstance(point, pd.Series):
-        values = point.to_dict()
-    else:
-        array = np.asarray(point)
-        if array.ndim != 1:
-            raise ValueError(f"a Baseline is one point, this one has shape {array.shape}")
-        _check_length(len(array), names)
-        values = dict(zip(names, array.tolist(), strict=True))
+    values = _named_values(point, names)
     missing = [name for name in names if name not in values]
     if missing:
         raise ValueError(f"the Baseline's point has no value for {missing}")
     unknown = [name for name in values if name not in set(names)]
     if unknown:
         raise ValueError(f"the Baseline's point names unknown columns {unknown}; X has {names}")
-    return _build_row([values[name] for name in names], like)
+    row = take_rows(like, np.zeros(1, np.intp))
+    if isinstance(row, pd.DataFrame):
+        row = row.reset_index(drop=True)
+    return _with(row, {
+        k: settle_one(values[name], column(like, k), f"the Baseline's value of column {name!r}")
+        for k, name in enumerate(names)
+    })  # fmt: skip
+
+
+def _named_values(point: Any, names: list) -> dict:
+    """Return the values of a point by column, none of them cast to the dtype of another."""
+    if is_frame(point) or (isinstance(point, np.ndarray) and point.ndim == 2):
+        if len(point) != 1:
+            raise ValueError(f"a Baseline is one point, this one has {len(point)} rows")
+    if is_frame(point):
+        return {name: to_list(column(point, k))[0] for k, name in enumerate(labels(point))}
+    if isinstance(point, dict):
+        return point
+    if isinstance(point, pd.Series):
+        return dict(zip(point.index, point.to_list(), strict=True))
+    whole = isinstance(point, np.ndarray) or np.ndim(point) != 1
+    array = np.asarray(point) if whole else as_objects(point)
+    array = array[0] if array.ndim == 2 else array
+    if array.ndim != 1:
+        raise ValueError(f"a Baseline is one point, this one has shape {array.shape}")
+    _check_length(len(array), names)
+    return dict(zip(names, array.tolist(), strict=True))
 
 
 def _check_length(length: int, names: list) -> None:
     if length != len(names):
         raise ValueError(f"the Baseline's point has {length} values, X has {len(names)} columns")
-
-
-def _build_row(values: list, like: Any) -> Any:
-    if isinstance(like, pd.DataFrame):
-        row = like.iloc[[0]].reset_index(drop=True)
-        for k, value in enumerate(values):
-            row.isetitem(k, _one_value(value, like.dtypes.iloc[k], like.columns[k]))
-        return row
-    if is_frame(like):
-        frame = _frame(like)
-        new = []
-        for name, value in zip(frame.columns, values, strict=True):
-            try:
-                dtype = frame.schema[name]
-                one = nw.new_series(name, [value], dtype=dtype, backend=frame.implementation)
-            except Exception as error:  # each library has errors of its own
-                raise ValueError(
-                    f"the Baseline's value {value!r} does not fit column {name!r}: {error}"
-                ) from error
-            new.append(one)
-        return frame[[0], :].with_columns(*new).to_native()
-    return np.array([values], dtype=np.result_type(like.dtype, np.asarray(values).dtype))
-
-
-def _one_value(value: Any, dtype: Any, name: Any) -> pd.Series:
-    if isinstance(dtype, pd.CategoricalDtype):
-        if not is_missing(value) and value not in dtype.categories:
-            raise ValueError(f"the Baseline's value {value!r} is no category of column {name!r}")
-        return pd.Series([value], dtype=dtype)
-    try:
-        return pd.Series([value], dtype=dtype)
-    except (TypeError, ValueError):  # such as a fraction in a column of integers
-        return pd.Series([value])
 
 
 def sorted_values(values: Any) -> np.ndarray:
@@ -402,21 +384,38 @@ def sorted_values(values: Any) -> np.ndarray:
 def with_columns(row: Any, columns: dict[int, Any]) -> Any:
     """Return one row repeated, with some columns set to values, all of the same number."""
     n = len(next(iter(columns.values())))
-    rows = np.zeros(n, np.intp)
+    rows = take_rows(row, np.zeros(n, np.intp))
     if isinstance(row, pd.DataFrame):
-        result = row.iloc[rows].reset_index(drop=True)
-        for k, values in columns.items():
-            result.isetitem(k, _like(values, row.dtypes.iloc[k]))
-        return result
-    if is_frame(row):
-        frame = _frame(row)
-        new = [_series(frame, k, to_list(values)) for k, values in columns.items()]
-        return frame[rows, :].with_columns(*new).to_native()
-    arrays = {k: _numbers(to_array(values), row.dtype) for k, values in columns.items()}
-    result = row[rows].astype(np.result_type(row.dtype, *(a.dtype for a in arrays.values())))
-    for k, array in arrays.items():
-        result[:, k] = array
-    return result
+        rows = rows.reset_index(drop=True)
+    return _with(rows, {k: settle(values, column(row, k)) for k, values in columns.items()})
+
+
+def settled(X: Any, row: Any) -> Any:
+    """Return X with the dtypes of a row of the background, wherever these hold its values."""
+    if is_frame(X) and is_frame(row) and type(X) is not type(row):  # of another library
+        return with_columns(row, {k: column(X, k) for k in range(len(labels(X)))})
+    other = wider(X, row)
+    columns = {k: settle(column(X, k), column(row, k)) for k in other}
+    if not other:
+        return X
+    return _with(X if is_frame(X) else np.empty(X.shape, row.dtype), columns)
+
+
+def wider(X: Any, row: Any) -> list[int]:
+    """Return the columns of X that have not the dtypes of a row of the background."""
+    if is_frame(X) != is_frame(row):
+        return []
+    if isinstance(X, np.ndarray):
+        return [] if X.dtype == row.dtype else list(range(X.shape[1]))
+    return [k for k in range(len(labels(X))) if not _same_dtype(column(X, k), column(row, k))]
+
+
+def _same_dtype(values: Any, like: Any) -> bool:
+    if type(values) is not type(like) or values.dtype != like.dtype:
+        return False
+    if isinstance(values.dtype, pd.CategoricalDtype):  # equal in any order
+        return values.dtype.categories.equals(like.dtype.categories)
+    return True
 
 
 def replaced(X: Any, columns: dict[int, np.ndarray]) -> Any:
@@ -437,38 +436,6 @@ def replaced(X: Any, columns: dict[int, np.ndarray]) -> Any:
     for k, values in columns.items():
         X[:, k] = values
     return X
-
-
-def _numbers(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Return objects as numbers, where that is what they stand among: None is NaN there."""
-    if array.dtype.kind == "O" and dtype.kind == "f":
-        with suppress(TypeError, ValueError):
-            return array.astype(dtype)
-    return array
-
-
-def _series(frame: nw.DataFrame, k: int, values: list) -> nw.Series:
-    """Return values as a column of a frame, of its dtype where they fit."""
-    name = frame.columns[k]
-    with suppress(Exception):  # each library has errors of its own
-        dtype = frame.schema[name]
-        return nw.new_series(name, values, dtype=dtype, backend=frame.implementation)
-    return nw.new_series(name, values, backend=frame.implementation)
-
-
-def _like(values: Any, dtype: Any) -> pd.Series:
-    """Return values as a pandas column, of a dtype where they fit."""
-    array = to_array(values)
-    objects = dtype is np.dtype(object)
-    new = pd.Series(array, dtype=dtype if objects else array.dtype)
-    if isinstance(dtype, pd.CategoricalDtype):  # a category that is new stays what it is
-        more = [v for v in distinct_levels(new) if v not in dtype.categories]
-        return new.astype(pd.CategoricalDtype([*dtype.categories, *more], dtype.ordered))
-    extension = isinstance(dtype, pd.api.extensions.ExtensionDtype)
-    if extension or (new.dtype.kind == "O" and not objects):  # missing is what the dtype has for it
-        with suppress(TypeError, ValueError, OverflowError):
-            return new.astype(dtype)
-    return new
 
 
 def distinct(values: Any) -> tuple[np.ndarray, np.ndarray]:

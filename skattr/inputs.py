@@ -17,6 +17,7 @@ from sklearn.utils.validation import validate_data
 from skattr import frames
 from skattr.messages import brief
 from skattr.modules import check_device
+from skattr.values import number
 
 
 def takes_missing(estimator: Any) -> bool:
@@ -77,8 +78,10 @@ def _refuse_other_kinds(X: Any) -> None:
 
 def _holds_words(X: Any, explainer: Any) -> bool:
     """Tell whether an array holds words, or did in `fit`: in a few rows all may be missing."""
-    if not isinstance(X, np.ndarray) or X.dtype.kind != "O":
+    if not isinstance(X, np.ndarray) or X.dtype.kind not in "OU":
         return False
+    if X.dtype.kind == "U":
+        return True
     fitted = explainer is not None and isinstance(explainer._row.X, np.ndarray)
     if fitted and explainer._row.X.dtype.kind == "O":
         return True
@@ -161,10 +164,7 @@ def read_domain(domain: Any, names: list) -> dict[int, tuple[float, float]]:
     for k, pair in pairs.items():
         if np.shape(pair) != (2,):
             raise ValueError(f"domain[{names[k]!r}] is (low, high), not {brief(pair)}")
-        try:
-            low, high = float(pair[0]), float(pair[1])
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"domain[{names[k]!r}] is two numbers, not {brief(pair)}") from error
+        low, high = (number(end, f"an end of domain[{names[k]!r}]") for end in pair)
         if not np.isfinite([low, high]).all() or low > high:
             raise ValueError(
                 f"domain[{names[k]!r}] = ({low}, {high}) is empty or infinite; low <= high, finite"

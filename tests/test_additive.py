@@ -402,7 +402,7 @@ def test_curves_of_several_outputs():
     estimator, data, _ = fitted_model("gaps", "LogisticRegressionCV")
     explainer = MeasureExplainer(estimator).fit(data)
     frame = explainer.curve("city").to_frame()
-    assert list(frame) == ["level", "value_high", "value_low", "value_mid"]
+    assert list(frame) == ["level", "kind", "value_high", "value_low", "value_mid"]
     one = explainer.curve("city", output="low").to_frame()
     np.testing.assert_array_equal(one["value"], frame["value_low"])
 

@@ -554,7 +554,7 @@ def test_curves_of_several_outputs():
     case = make_case("mixed", "tree multiclass")
     explainer = fitted(case)
     frame = explainer.curve("city").to_frame()
-    assert list(frame.columns) == ["level", *(f"value_{c}" for c in sorted(set(case.y)))]
+    assert list(frame.columns) == ["level", "kind", *(f"value_{c}" for c in sorted(set(case.y)))]
     one = explainer.curve("city", output="yes").to_frame()
     np.testing.assert_array_equal(one["value"], frame["value_yes"])
 

@@ -485,15 +485,20 @@ def test_thin_support_is_shaded(tree):
         plot.curve(curve, support=support)
 
 
-def levels_curve(values, **more):
-    function = lambda asked: np.array([[values[level]] for level in asked])  # noqa: E731
-    return Curve(
-        "c", ("prediction",), LevelTable(function, [(list(values), [list(values)])]), **more
-    )
+def levels_curve(values, missing=None, other=None, **more):
+    """The curve of a dict of levels; `missing` and `other` are the values of what is no level."""
+
+    def function(asked):
+        found = [missing if pd.isna(v) else values.get(v, other) for v in asked]
+        return np.array(found, float)[:, None]
+
+    gone = [] if missing is None else [None]
+    rest = [] if other is None else ["not there"]
+    return Curve("c", ("prediction",), LevelTable(function, list(values), gone, rest), **more)
 
 
 def test_levels_are_bars():
-    first = levels_curve({"a": 1.0, "$b$": -2.0, "missing": 0.5, "any other": 0.1})
+    first = levels_curve({"a": 1.0, "$b$": -2.0}, missing=0.5, other=0.1)
     ax = plot.curve(first, data=["a", "a", "new", None, "$b$"], support=[50, 50, 3, 4, 50])
     assert [t.get_text() for t in ax.get_xticklabels()] == ["a", "$b$", "missing", "any other"]
     bars, strip = ax.containers
@@ -612,6 +617,17 @@ def test_curves_together(tree, diabetes):
     two = plot.curve([levels_curve({"a": 1.0, "b": 2.0}), levels_curve({"b": 3.0, "c": 4.0})])
     assert [t.get_text() for t in two.get_xticklabels()] == ["c", "b", "a"]
     assert [[bar.get_height() for bar in side] for side in two.containers] == [[2, 1], [4, 3]]
+
+
+def test_levels_called_missing_are_told_from_what_is_missing():
+    names = {"missing": 1.0, "any other": 2.0}
+    ax = plot.curve(levels_curve(names, missing=3.0, other=4.0), data=["missing", None, "x", "x"])
+    shown = [t.get_text() for t in ax.get_xticklabels()]
+    assert shown == ["'missing'", "'any other'", "missing", "any other"]
+    bars, strip = ax.containers
+    assert [bar.get_height() for bar in bars] == [1.0, 2.0, 3.0, 4.0]
+    heights = np.array([bar.get_height() for bar in strip])
+    np.testing.assert_allclose(heights / heights.max(), [0.5, 0, 0.5, 1])
 
 
 def test_what_cannot_be_drawn_together(tree):

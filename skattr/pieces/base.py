@@ -59,7 +59,7 @@ class Pieces:
         """Return the columns whose curve may have no table: it is shown at the values met."""
         return list(range(len(frames.labels(self.row.X))))
 
-    def level_values(self, k: int) -> list | None:
+    def level_values(self, k: int) -> tuple[list, list, list] | None:
         """Return what a column of levels may hold, where its curve has no table, or None."""
         return None
 

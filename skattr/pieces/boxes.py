@@ -17,7 +17,7 @@ from skattr.pieces.grid import Grid
 from skattr.pieces.outputs import Output
 from skattr.pieces.pipeline import Preprocessing
 from skattr.pieces.routes import Front, Input, Route
-from skattr.pieces.steps import LEVELS, RAW
+from skattr.pieces.steps import DISCRETE, FREE, LEVELS, RAW, Track
 
 SINGLE, DOUBLE = 2.0**-24, 2.0**-53  # the relative error of one addition in float32, in float64
 
@@ -260,10 +260,8 @@ def _grid(parts: list[Trees], asked: list[dict], row: Any) -> tuple[Grid, list[d
         for c in [*nodes, *(c for c in part.levels if c not in nodes)]:
             track = routes[i].track(c)
             is_levels = c in part.levels
-            if is_levels:
-                # what only the model can name is met as a level that no step knows
-                named = [v for v in part.levels[c] if type(v) is not Nameless] or part.levels[c]
-                track = track.told_apart(LEVELS, named) if part.steps else track
+            if is_levels and part.steps:
+                track = _behind_steps(track, part.levels[c])
             # inputs that are one number but for a cast are one input
             same = ("raw",) if track.kind == RAW else (chain, int(part.front.columns[c]))
             name: tuple = (i, c) if is_levels else same
@@ -280,6 +278,17 @@ def _grid(parts: list[Trees], asked: list[dict], row: Any) -> tuple[Grid, list[d
             found[c] = source
         sources.append(found)
     return build(routes, [list(inputs.values()) for inputs in columns], levels, row), sources
+
+
+def _behind_steps(track: Track, levels: list) -> Track:
+    """Return the track of an input of levels that has steps in front of it.
+
+    Levels without a name cannot be sent through the steps: if these pass values on as they are, the
+    model's own numbers count.
+    """
+    if not any(type(level) is Nameless for level in levels):
+        return track.told_apart(LEVELS, levels)
+    return track if track.kind in (RAW, *DISCRETE) else track.then(FREE)
 
 
 def _table(

@@ -23,7 +23,9 @@ from skattr import frames
 from skattr.kernels import lookup
 from skattr.pieces.routes import Input
 
-OTHER = "any other"
+OTHER = "any other"  # the rows of a table of levels that are not levels
+MISSING = "missing"
+GONE = (None, np.nan)  # the missing values that a column of objects tells apart
 INTEGERS = (np.int64, np.uint64)  # the types that float64 rounds
 
 
@@ -192,6 +194,14 @@ class Cells:
         if not self.takes_missing and not codes.all():
             raise ValueError(f"column {name!r}: the model takes no missing values")
         return codes
+
+
+def missing_rows(found: list[tuple]) -> list[tuple]:
+    """Return (label, kind, what) from (missing value, what): one row, if None and NaN are alike."""
+    if len(found) > 1:
+        names = {True: f"{MISSING} (None)", False: f"{MISSING} (NaN)"}
+        return [(names[value is None], MISSING, what) for value, what in found]
+    return [(MISSING, MISSING, what) for _, what in found]
 
 
 def unknown_level(levels: list) -> Any:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 import numpy as np
-import pandas as pd
 
 from skattr import frames
 from skattr.pieces.base import Pieces
-from skattr.pieces.cells import OTHER, unknown_level
+from skattr.pieces.cells import GONE, unknown_level
 from skattr.pieces.outputs import Output
 from skattr.pieces.pipeline import Preprocessing
 from skattr.pieces.steps import CUTS, FREE, LEVELS, MISSING, Track
@@ -84,23 +83,20 @@ class Columnwise(Pieces):
             kinds[track.column].add(track.kind)
         return np.array([LEVELS in found and found <= {LEVELS, MISSING} for found in kinds], bool)
 
-    def level_values(self, k: int) -> list[tuple[list, list[pd.Series]]] | None:
-        """Return what a column of levels may hold: labels, and raw values of which one is taken.
+    def level_values(self, k: int) -> tuple[list, list, list] | None:
+        """Return what a column of levels may hold: levels, missing values, and another level.
 
-        The model may refuse all but the known levels.
+        The model may refuse all but the levels.
         """
         if not self.levels[k]:
             return None
         tracks = self.own_tracks(k)
         every = [level for track in tracks for level in (*track.known, *track.replaced)]
         known = list(dict.fromkeys(v for v in every if not frames.is_missing(v)))
-        found: list[tuple[list, list]] = [(known, [known])] if known else []
-        if not any(track.refuses(None) for track in tracks):
-            found.append((["missing"], [[None], [np.nan]]))
+        gone = [v for v in GONE if not any(track.refuses(v) for track in tracks)]
         other = unknown_level(known)
-        if other is not None and not any(track.refuses(other) for track in tracks):
-            found.append(([OTHER], [[other]]))
-        return [(labels, [frames.as_column(v) for v in choices]) for labels, choices in found]
+        refused = other is None or any(track.refuses(other) for track in tracks)
+        return known, gone, [] if refused else [other]
 
     def cuts(self, k: int) -> np.ndarray:
         """Return where the functions of a column are known to jump, or to have a kink."""

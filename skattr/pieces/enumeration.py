@@ -22,7 +22,7 @@ import pandas as pd
 
 from skattr import frames
 from skattr.pieces.bisection import between, jumps, reach
-from skattr.pieces.cells import Cells, Nameless, Ranks, unknown_level
+from skattr.pieces.cells import GONE, Cells, Nameless, Ranks, unknown_level
 from skattr.pieces.grid import NEAR, Grid, halves
 from skattr.pieces.routes import Input, Route
 from skattr.pieces.steps import CUTS, LEVELS, MISSING, MONOTONE, NUMBER, RAW
@@ -129,9 +129,7 @@ def _enumerate_levels(grid: Grid, todo: dict[int, list]) -> None:
     refused = [k for k, v in todo.items() if v and k not in levels]
     taken = todo | {k: [v for v in todo[k] if probe({k: [v]})] for k in refused}
     levels |= _probe(grid, {k: taken[k] for k in refused if taken[k]}, base)
-    none = probe({k: [None] for k in todo})
-    objects = [k for k in todo if frames.holds_objects(grid.row.X, k)]  # where None is not NaN
-    nan = probe({k: [np.nan] for k in objects})
+    none, nan = (probe({k: [gone] for k in todo}) for gone in GONE)
     unknown = {k: u for k, v in todo.items() if (u := unknown_level(v)) is not None}
     other = probe({k: [u] for k, u in unknown.items()})
     for k, known in taken.items():
@@ -172,7 +170,7 @@ def _probe(
     parts: dict[int, list] = {k: [] for k in values}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of unknown categories, which are what is asked for
-        rows = frames.with_columns(grid.row.X, columns)
+        rows = grid.rows_with(columns)
         for block in grid.blocks(n):
             inputs = [route.inputs(frames.take_rows(rows, block)) for route in grid.routes]
             for k, found in parts.items():
@@ -201,9 +199,12 @@ def _repeated(values: list, n: int) -> pd.Series:
 
 
 def _missing(grid: Grid, k: int) -> np.ndarray:
-    """Return the signature of missing in column k, (1, n_inputs), or -1 where it is refused."""
-    found = _probe_if_taken(grid, {k: [None]})
-    return found[k].dense() if found else np.full((1, len(grid.cells[k].inputs)), -1, np.int32)
+    """Return the signature of missing in a column of numbers; -1 is what no value has."""
+    for gone in GONE:
+        found = _probe_if_taken(grid, {k: [gone]})
+        if found:
+            return found[k].dense()
+    return np.full((1, len(grid.cells[k].inputs)), -1, np.int32)
 
 
 def _there_or_not(grid: Grid, k: int) -> Cells:

@@ -18,12 +18,21 @@ from scipy import sparse
 from skattr import frames
 from skattr.parallel import in_order
 from skattr.pieces.bisection import between, monotone_ends
-from skattr.pieces.cells import OTHER, Cells, Ranks, unknown_level
+from skattr.pieces.cells import GONE, OTHER, Cells, Ranks, missing_rows, unknown_level
 from skattr.pieces.routes import Route, dense, few_levels, refusals
 from skattr.pieces.steps import CUTS, MISSING, MONOTONE, NUMBER, PARTIAL, RAW, SAME, Track
 from skattr.storage import Kept
+from skattr.values import narrow_float, rounded
 
 NEAR = (RAW, SAME)  # kinds of inputs whose edges are raw numbers
+
+
+def level_frame(rows: list[tuple]) -> pd.DataFrame:
+    """Return rows of (level, kind, …) as the columns `level, kind`."""
+    return pd.DataFrame({
+        "level": pd.Series([row[0] for row in rows], dtype=object),
+        "kind": pd.Series([row[1] for row in rows], dtype=object),
+    })  # fmt: skip
 
 
 def halves(values: dict) -> tuple[dict, dict]:
@@ -93,10 +102,54 @@ class Grid:
     def _encode(
         self, X: Any, n_jobs: int | None, new: list, columns: Sequence[int] | None = None
     ) -> np.ndarray:
-        """Fill the codes of all columns, or of some."""
+        """Fill the codes of all columns, or of some.
+
+        Values stand in the background's rows: behind steps, columns of another dtype are put into
+        the kept row apart from the others, which steps might cast together with them.
+        """
+        columns = list(range(len(self.cells)) if columns is None else columns)
+        wide = frames.wider(X, self.row.X) if any(r.steps for r in self.routes) else []
+        if not wide:
+            return self._encode_rows(X, n_jobs, new, columns)
+        self._refuse_rounding(X, wide)
+        rest = [k for k in columns if k not in wide]
+        codes = np.empty((len(self.cells), len(X)), np.int32)
+        for some in (rest, [k for k in columns if k in wide]):
+            if some:
+                rows = self.rows_with({k: frames.column(X, k) for k in some})
+                codes[some] = self._encode_rows(rows, n_jobs, new, some)[some]
+        return codes
+
+    def _refuse_rounding(self, X: Any, columns: list[int]) -> None:
+        """Refuse numbers that the background's float32 would round: the cells are its own."""
+        for k in columns:
+            column, like = frames.column(X, k), frames.column(self.row.X, k)
+            kind = narrow_float(like)
+            numbers = rounded(column, like)
+            if kind is None or numbers is column:
+                continue
+            exact = frames.to_float(column)
+            off = (numbers != exact) & ~np.isnan(exact)
+            if off.any():
+                raise ValueError(
+                    f"column {self.names[k]!r} is {kind} in the background, which does not hold "
+                    f"{exact[off][0]!s}: give both in one dtype, the background as float64, or "
+                    f"X.astype({kind.name!r})"
+                )
+
+    def rows_with(self, columns: dict[int, Any]) -> Any:
+        """Return the kept row repeated, with some columns set to values as the column holds them.
+
+        Numbers are rounded to the float32 of a column: its cells are those of float32.
+        """
+        row = self.row.X
+        own = {k: rounded(values, frames.column(row, k)) for k, values in columns.items()}
+        return frames.with_columns(row, own)
+
+    def _encode_rows(self, X: Any, n_jobs: int | None, new: list, columns: list) -> np.ndarray:
+        """Fill the codes of some columns, with all columns of X as they are."""
         n = len(X)
         codes = np.empty((len(self.cells), n), np.int32)
-        columns = range(len(self.cells)) if columns is None else columns
         by_level = self._by_level(X, columns)
         by_row = [k for k in columns if k not in by_level]
         behind = any(route.steps is not None for route in self.routes)
@@ -171,28 +224,44 @@ class Grid:
         cells = self.cells[k]
         if cells.edges is not None:
             return cells.encode_numbers(values, self.names[k])
-        rows = frames.with_columns(self.row.X, {k: values})
+        rows = self.rows_with({k: values})
         with np.errstate(over="ignore"):  # the model says it better than numpy
             return self._encode(rows, 1, [None] * len(self.cells), [k])[k]
 
     def missing_code(self, k: int) -> int | None:
         """Return the code of missing in column k, or None if it may not be missing."""
+        codes = self.missing_codes(k)
+        return codes[0][1] if codes else None
+
+    def missing_codes(self, k: int) -> list[tuple[Any, int]]:
+        """Return missing values of column k with their codes: None and NaN, if they differ."""
         if self.cells[k].edges is not None:
-            return 0 if self.cells[k].takes_missing else None
+            return [(np.nan, 0)] if self.cells[k].takes_missing else []
         if self.cells[k].labels is not None:
-            return self._missing_codes.get(k)
-        return self.codes_if_taken({k: None}).get(k)
+            return self._missing_codes[k]
+        return self._missing_of([k])[k]
 
     @cached_property
-    def _missing_codes(self) -> dict[int, int]:
-        """The codes of missing in all columns of levels that take it."""
-        return self.codes_if_taken(dict.fromkeys(self._unknown))
+    def _missing_codes(self) -> dict[int, list]:
+        """The same for all columns of levels."""
+        return self._missing_of(list(self._unknown))
+
+    def _missing_of(self, columns: list[int]) -> dict[int, list]:
+        found = [(value, self.codes_if_taken(dict.fromkeys(columns, value))) for value in GONE]
+        result: dict[int, list] = {}
+        for k in columns:
+            by_code = {codes[k]: value for value, codes in reversed(found) if k in codes}
+            result[k] = [(value, code) for code, value in reversed(by_code.items())]
+        return result
 
     @cached_property
     def _unknown(self) -> dict[int, Any]:
         """A level that is new, for all columns of levels."""
         known = {k: c.labels for k, c in enumerate(self.cells) if c.labels is not None}
-        return {k: unknown_level([level for level, _ in labels]) for k, labels in known.items()}
+        return {
+            k: unknown_level([level for level, _ in labels if not frames.is_missing(level)])
+            for k, labels in known.items()
+        }
 
     @cached_property
     def _unknown_codes(self) -> dict[int, int]:
@@ -223,7 +292,7 @@ class Grid:
         """Return the codes of some columns of a row, the others being as they are."""
         found = {}
         code = np.empty(1, np.int32)
-        inputs = self._inputs(frames.with_columns(self.row.X, columns), set(columns))
+        inputs = self._inputs(self.rows_with(columns), set(columns))
         for k, value in columns.items():
             if self.cells[k].edges is not None:
                 code = self.cells[k].encode_numbers(value, self.names[k])
@@ -232,10 +301,9 @@ class Grid:
             found[k] = int(code[0])
         return found
 
-    def other_labels(self, k: int, levels: list) -> list:
-        """Return the codes of "missing" and of "any other" than levels, where they are taken."""
-        missing = self.missing_code(k)
-        found = [] if missing is None else [("missing", missing)]
+    def other_labels(self, k: int, levels: list) -> list[tuple[str, str, int]]:
+        """Return label, kind and code of missing, and of any other than levels, where taken."""
+        found = missing_rows(self.missing_codes(k))
         other = unknown_level(levels)
         if other is None:
             return found
@@ -243,7 +311,7 @@ class Grid:
             code = self._unknown_codes.get(k)
         else:
             code = self.codes_if_taken({k: other}).get(k)
-        return found if code is None else [*found, (OTHER, code)]
+        return found if code is None else [*found, (OTHER, "other", code)]
 
     def levels_taken(self, k: int, levels: list) -> list:
         """Return the levels that the model takes in column k, known or not, with their codes."""
@@ -276,7 +344,7 @@ class Grid:
         place = int(route.front.columns[source.place])
 
         def rank(values: np.ndarray) -> np.ndarray:
-            table = frames.with_columns(self.row.X, {k: values})
+            table = self.rows_with({k: values})
             if route.steps is not None:
                 with warnings.catch_warnings(), np.errstate(all="ignore"):
                     warnings.simplefilter("ignore")
@@ -321,17 +389,16 @@ class Grid:
         return cells.partition
 
     def describe_cells(self, k: int) -> tuple[pd.DataFrame, np.ndarray] | None:
-        """Describe the cells, `lower, upper, closed` or `level`, and return their codes.
+        """Describe the cells, `lower, upper, closed` or `level, kind`, and return their codes.
 
-        Missing is a row of its own, if it may be; all levels that the model does not know are "any
-        other". None if the cells are no intervals on the raw scale.
+        Missing is a row of its own, if it may be; all levels that the model does not know are of
+        the kind "other". None if the cells are no intervals on the raw scale.
         """
         cells = self.cells[k]
         if cells.labels is not None:
-            known = [level for level, _ in cells.labels]
-            labels = [*cells.labels, *self.other_labels(k, known)]
-            frame = pd.DataFrame({"level": pd.Series([v for v, _ in labels], dtype=object)})
-            return frame, np.array([code for _, code in labels], int)
+            known = [(v, "level", code) for v, code in cells.labels if not frames.is_missing(v)]
+            rows = [*known, *self.other_labels(k, [level for level, _, _ in known])]
+            return level_frame(rows), np.array([code for *_, code in rows], int)
         partition = self.partition(k)
         if partition is None:
             return None

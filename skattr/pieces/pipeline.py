@@ -45,6 +45,7 @@ class Preprocessing:
         self.sparse = sparse.issparse(row)
         self.is_wide = self.sparse and len(tracks) > WIDE
         self.n_entries = row.nnz if self.sparse else len(tracks)
+        self.row = row  # what the model sees of one row
 
     def transform(
         self,
@@ -56,8 +57,8 @@ class Preprocessing:
         """Return what the model sees of X.
 
         With `wanted`, only the outputs of these raw columns are right: the parts of a
-        ColumnTransformer that do not touch them are not run, if it is the only step (others might
-        refuse the zeros that stand there). Without `keep_sparse`, what it would return as a sparse
+        ColumnTransformer that do not touch them are not run, if it is the only step; what they made
+        of one row stands there. Without `keep_sparse`, what it would return as a sparse
         table may come dense. `memo` keeps what other chains that begin with the same steps made of
         the same X.
         """
@@ -68,7 +69,7 @@ class Preprocessing:
             if isinstance(self.steps[0], ColumnTransformer):
                 key: tuple = (id(self.steps[0]), keep_sparse)
                 if key not in memo:
-                    memo[key] = _parts(self.steps[0], X, wanted, keep_sparse)
+                    memo[key] = self._parts(X, wanted, keep_sparse)
                 return memo[key]
         for i, step in enumerate(self.steps):
             key = tuple(map(id, self.steps[: i + 1]))
@@ -119,25 +120,29 @@ class Preprocessing:
         """Return how many rows to transform together."""
         return max(64, CHUNK // max(1, self.n_entries if self.is_wide else len(self.tracks)))
 
+    def _parts(self, X: Any, wanted: set, keep_sparse: bool) -> Any:
+        """Run the parts of a ColumnTransformer that touch the wanted columns."""
+        (step,) = self.steps
+        if _get_output_config("transform", step)["dense"] != "default" or step.transformer_weights:
+            return step.transform(X)  # a frame, whose names may matter to what comes next
+        as_sparse = step.sparse_output_ and keep_sparse
+        blocks: list = []
+        for name, part, columns in step.transformers_:
+            place = step.output_indices_[name]
+            if place.start == place.stop:
+                continue
+            places, table = inputs_of(step, name, columns, X)
+            if not wanted.isdisjoint(places):
+                blocks.append(part.transform(table))
+            elif as_sparse:
+                blocks.append(sparse.csr_matrix((len(X), place.stop - place.start)))
+            else:
+                blocks.append(np.repeat(_dense(self.row[:, place]), len(X), axis=0))
+        if as_sparse:
+            checked = [check_array(b, accept_sparse=True, ensure_all_finite=False) for b in blocks]
+            return sparse.hstack(checked).tocsr()
+        return np.hstack([_dense(block) for block in blocks])
 
-def _parts(step: ColumnTransformer, X: Any, wanted: set, keep_sparse: bool) -> Any:
-    """Run the parts of a ColumnTransformer that touch the wanted columns."""
-    if _get_output_config("transform", step)["dense"] != "default" or step.transformer_weights:
-        return step.transform(X)  # a frame, whose names may matter to what comes next
-    as_sparse = step.sparse_output_ and keep_sparse
-    blocks: list = []
-    for name, part, columns in step.transformers_:
-        place = step.output_indices_[name]
-        width = place.stop - place.start
-        if width == 0:
-            continue
-        places, table = inputs_of(step, name, columns, X)
-        if wanted.isdisjoint(places):
-            empty = sparse.csr_matrix if as_sparse else np.zeros
-            blocks.append(empty((len(X), width)))
-        else:
-            blocks.append(part.transform(table))
-    if as_sparse:
-        checked = [check_array(b, accept_sparse=True, ensure_all_finite=False) for b in blocks]
-        return sparse.hstack(checked).tocsr()
-    return np.hstack([b.toarray() if sparse.issparse(b) else b for b in blocks])
+
+def _dense(table: Any) -> Any:
+    return table.toarray() if sparse.issparse(table) else table

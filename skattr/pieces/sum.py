@@ -50,7 +50,7 @@ class Sum(Pieces):
         """Return the columns that are numbers to a part that has no cells."""
         return sorted({k for addend in self._smooth for k in addend.without_table()})
 
-    def level_values(self, k: int) -> list | None:
+    def level_values(self, k: int) -> tuple[list, list, list] | None:
         """Return what a column of levels may hold, if it has levels to all parts without cells."""
         found = [addend.level_values(k) for addend in self._smooth]
         return None if any(levels is None for levels in found) else found[0]

@@ -10,7 +10,8 @@ import pandas as pd
 
 from skattr.plot import drawing
 
-MISSING, OTHER = "missing", "any other"  # rows of a curve's table that are no levels
+# rows of a curve's table that are no levels
+MISSING, OTHER = drawing.NoLevel("missing"), drawing.NoLevel("any other")
 _ON_AXIS = {"integer", "floating", "mixed-integer-float", "datetime", "datetime64", "timedelta",
             "timedelta64"}  # fmt: skip
 _DAY = pd.Timedelta(days=1)
@@ -43,8 +44,11 @@ class Column:
         assert self.levels is not None
         place = {level: p for p, level in enumerate(levels)}
         other, gone = place.get(OTHER, -1), place.get(MISSING, -1)
+        none, nan = (
+            place.get(drawing.NoLevel(f"missing ({name})"), gone) for name in ("None", "NaN")
+        )
         return np.array([
-            gone if missing else place.get(level, other)
+            (none if level is None else nan) if missing else place.get(level, other)
             for level, missing in zip(self.levels, self.missing, strict=True)
         ], dtype=np.intp)  # fmt: skip
 

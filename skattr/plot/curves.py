@@ -34,7 +34,9 @@ class Line:
     kind: str  # "steps", "line", "points" or "levels"
     x: Any  # the edges of steps (m + 1,), the points of a line (m,), or a list of m levels
     values: np.ndarray  # (m,)
-    special: dict[str, float]  # the values where the column is missing, and at any other level
+    special: dict[
+        drawing.NoLevel, float
+    ]  # the values where the column is missing, and at any other level
     dates: bool = False
     unit: str = ""
 
@@ -205,7 +207,7 @@ def _line(one: Curve, label: str | None, o: int, centered: bool) -> Line:
             raise ValueError(f"{one!r} does not know its offset: centered=True is not possible")
         values = values - one.offset[o]
     if one.kind == "levels":
-        return _level_line(one, label, frame["level"].to_list(), values)
+        return _level_line(one, label, frame, values)
     if one.kind == "steps":
         inside = (frame["closed"] != "missing").to_numpy()
         gone = values[~inside]
@@ -225,15 +227,12 @@ def _line(one: Curve, label: str | None, o: int, centered: bool) -> Line:
     return Line(label, kind, read.numbers, values, special, read.dates, read.unit)
 
 
-def _level_line(one: Curve, label: str | None, levels: list, values: np.ndarray) -> Line:
+def _level_line(one: Curve, label: str | None, frame: pd.DataFrame, values: np.ndarray) -> Line:
     """Return the bars of levels; of many levels that are numbers or dates, points on an axis."""
-    special = {
-        level: float(value)
-        for level, value in zip(levels, values, strict=True)
-        if isinstance(level, str) and level in (MISSING, OTHER)
-    }
-    own = [i for i, level in enumerate(levels) if not _is_in(level, special)]
-    levels, values = [levels[i] for i in own], values[own]
+    own = (frame["kind"] == "level").to_numpy()
+    names = frame["level"].to_list()
+    special = {drawing.NoLevel(names[i]): float(values[i]) for i in np.flatnonzero(~own)}
+    levels, values = [names[i] for i in np.flatnonzero(own)], values[own]
     if len(levels) <= FEW or not on_axis(levels):
         return Line(label, "levels", levels, values, special)
     read = as_column(pd.Series(levels, dtype=object).infer_objects(), one.feature)
@@ -242,20 +241,19 @@ def _level_line(one: Curve, label: str | None, levels: list, values: np.ndarray)
     return Line(label, "points", x, values, special, read.dates, read.unit)
 
 
-def _is_in(level: Any, special: dict[str, float]) -> bool:
-    return isinstance(level, str) and level in special
-
-
 def _drop_unknown(sets: list[list[Line]], given: list[Curve], column: Column | None) -> None:
     """Keep "missing" and "any other" only where rows or, without them, the background know them."""
     for lines in sets:
         for line, one in zip(lines, given, strict=True):
             if column is None:
-                known = {OTHER} | ({MISSING} if one.missing_seen is not False else set())
+                other, missing = True, one.missing_seen is not False
             else:
-                known = {MISSING} if column.missing.any() else set()
-                known |= {OTHER} if _has_other(line, column) else set()
-            line.special = {name: v for name, v in line.special.items() if name in known}
+                other, missing = _has_other(line, column), bool(column.missing.any())
+            line.special = {
+                name: value
+                for name, value in line.special.items()
+                if (other if name == OTHER else missing)
+            }
 
 
 def _has_other(line: Line, column: Column) -> bool:
@@ -323,7 +321,7 @@ def _draw_numbers(
             above = i % 2 == 0  # of two close lines both words are read
             ax.axhline(value, color=colour, linewidth=1.2, linestyle=(0, (4, 3)))
             ax.annotate(
-                name,
+                drawing.raw_text(name),
                 (1, value),
                 (-2, 2 if above else -2),
                 xycoords=ax.get_yaxis_transform(),
@@ -414,8 +412,8 @@ def _arranged(lines: list[Line], order: tuple | None, column: Column | None) -> 
         levels = sorted(sizes)
     else:
         levels = sorted(sizes, key=lambda level: -sizes[level])
-    special = {name for line in lines for name in line.special}
-    return [*levels, *(name for name in (MISSING, OTHER) if name in special)]
+    special = dict.fromkeys(name for line in lines for name in line.special)
+    return [*levels, *sorted(special, key=lambda name: name == OTHER)]
 
 
 def _draw_levels(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -300,8 +300,18 @@ def even(n: int, most: int) -> np.ndarray:
     return np.linspace(0, n - 1, most).round().astype(np.intp)
 
 
+class NoLevel(NamedTuple):
+    """A row of a curve's table of levels that is not a level: missing, or any other."""
+
+    label: str
+
+
 def raw_text(value: Any, longest: int = 20) -> str:
-    """Return one raw value as a few characters."""
+    """Return one raw value as a few characters; a level called as `NoLevel` is in quotes."""
+    if isinstance(value, NoLevel):
+        return value.label
+    if isinstance(value, str) and value in ("missing", "any other"):
+        return repr(value)
     return shorten(raw(value), longest)
 
 

@@ -95,7 +95,10 @@ class Column:
         if self.curve is None or self.curve.kind != "levels":
             return None
         table = self.curve._table
-        return set(table.levels if isinstance(table, LevelTable) else table.rows()[0]["level"])
+        if isinstance(table, LevelTable):
+            return set(table.levels)
+        frame = table.rows()[0]
+        return set(frame["level"][frame["kind"] == "level"])
 
     def texts(self, rows: np.ndarray) -> list[str]:
         """Return the raw values of some rows as text."""

@@ -77,9 +77,11 @@ def _visible(letter: str) -> str:
 
 
 def shown_value(value: Any) -> str:
-    """Return a raw value as text."""
+    """Return a raw value as text; one that is the word "missing" is in quotes."""
     if isinstance(value, tuple):  # of a group
         return shown(", ".join(shown_value(part) for part in value))
+    if isinstance(value, str) and value == "missing":
+        return repr(value)
     return shown(raw(value, digits=6, minus="-"), 60)
 
 
