@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from skattr import frames
+from skattr.kernels.box_values import add_values
 from skattr.kernels.boxes import COLUMN, LEFT, MISSING, RIGHT, SPLIT, Table
 from skattr.pieces.base import Pieces
 from skattr.pieces.cells import Cells
@@ -130,26 +131,10 @@ class Boxes(Pieces):
 
     def evaluate(self, codes: np.ndarray) -> np.ndarray:
         """Return f at the cells of codes (d, n), (n, k)."""
+        nodes, roots, values, sets, _, is_set, _ = self.table
         result = np.tile(self.constant, (codes.shape[1], 1))
-        width = self.table.values.shape[1]
-        for root, output in self.table.roots:
-            result[:, output : output + width] += self.table.values[self._boxes_of(root, codes)]
+        add_values(nodes, roots, values, sets, is_set, codes, result)
         return result
-
-    def _boxes_of(self, root: int, codes: np.ndarray) -> np.ndarray:
-        """Return the box of one tree that each cell is in."""
-        nodes, sets, is_set = self.table.nodes, self.table.sets, self.table.is_set
-        at, rows = np.full(codes.shape[1], root), np.arange(codes.shape[1])
-        while len(rows):
-            own = nodes[at[rows]]
-            inner = own[:, COLUMN] >= 0
-            rows, own = rows[inner], own[inner]
-            code = codes[own[:, COLUMN], rows]
-            left = np.where(code == 0, own[:, MISSING] == 1, code <= own[:, SPLIT])
-            by_set = is_set[own[:, COLUMN]] != 0
-            left[by_set] = sets[(own[:, SPLIT] + code)[by_set]] == 1
-            at[rows] = np.where(left, own[:, LEFT], own[:, RIGHT])
-        return nodes[at, LEFT]
 
     def name_levels(self, X: Any) -> None:
         """Learn from X the names of levels that the model keeps no names of."""
