@@ -15,8 +15,8 @@ import warnings
 from typing import Any
 
 import numba.extending
-from numba import config, njit
-from numba.core import event
+from numba import njit
+from numba.core import config, event
 
 OPTIONS: dict[str, Any] = {
     "nogil": True,
@@ -24,16 +24,18 @@ OPTIONS: dict[str, Any] = {
     "no_cfunc_wrapper": True,
     "_nrt": False,
 }
+_njit: Any = njit  # whose types know neither `_nrt` nor the options about wrappers
 PATIENCE = 1.0  # seconds after which users are told what they wait for
 
+DISABLED: bool = config.DISABLE_JIT  # type: ignore[attr-defined]
 _kernels: list[Any] = []
 _cacheable = True
 
 
 def kernel(function: Any) -> Any:
     """Compile a function that Python calls."""
-    compiled = njit(**OPTIONS)(function)
-    if not config.DISABLE_JIT:
+    compiled = _njit(**OPTIONS)(function)
+    if not DISABLED:
         _keep(compiled)
         _kernels.append(compiled)
     return compiled
@@ -41,19 +43,19 @@ def kernel(function: Any) -> Any:
 
 def called(function: Any) -> Any:
     """Compile a function that only kernels call."""
-    return njit(**OPTIONS, no_cpython_wrapper=True)(function)
+    return _njit(**OPTIONS, no_cpython_wrapper=True)(function)
 
 
 def inlined(function: Any) -> Any:
     """Compile a function that becomes part of the kernels that call it."""
-    return njit(**OPTIONS, no_cpython_wrapper=True, forceinline=True)(function)
+    return _njit(**OPTIONS, no_cpython_wrapper=True, forceinline=True)(function)
 
 
 def intrinsic(plain: Any) -> Any:
     """Return a decorator for machine code, given the same in Python for NUMBA_DISABLE_JIT."""
 
     def decorate(function: Any) -> Any:
-        return plain if config.DISABLE_JIT else numba.extending.intrinsic(function)
+        return plain if DISABLED else numba.extending.intrinsic(function)
 
     return decorate
 

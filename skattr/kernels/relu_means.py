@@ -14,7 +14,7 @@ import math
 
 import numpy as np
 
-from skattr.kernels.compiled import inlined, kernel
+from skattr.kernels.compiled import called, inlined, kernel
 
 FAR = 9.0  # standard deviations beyond which the ReLU of a normal number is 0 or itself
 STEPS = 8  # intervals in a standard deviation
@@ -42,7 +42,7 @@ def _taylor():
 TAYLOR = _taylor()  # (n_intervals, 11)
 
 
-@kernel
+@called
 def normal_mean(m, s, taylor):
     """Return E max(0, N(m, s²)) = s g(m / s)."""
     if not abs(m) < FAR * s:  # also where m is not finite

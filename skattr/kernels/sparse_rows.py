@@ -3,7 +3,7 @@
 import numpy as np
 
 from skattr.kernels.bits import ONE, WORD, ZERO, trailing_zeros
-from skattr.kernels.compiled import inlined, kernel
+from skattr.kernels.compiled import called, inlined
 from skattr.kernels.vectors import WIDTH, load, nonzero, number, spread, store, times_plus
 
 ROWS = 4  # of A that are taken together
@@ -19,7 +19,7 @@ def tiles(B):
     return B.reshape(p, m // COLUMNS, COLUMNS).transpose(1, 0, 2).ravel()
 
 
-@kernel
+@called
 def multiply(A, n, p, B, begin, m, out, place, work):
     """Fill n · m numbers of out, from a place on, with A @ B, leaving out what is 0 in A.
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from skattr import frames
+from skattr.kernels.box_values import add_values
 from skattr.kernels.boxes import COLUMN, LEFT, MISSING, RIGHT, SPLIT, Table
 from skattr.pieces.base import Pieces
 from skattr.pieces.cells import Nameless
@@ -133,32 +134,14 @@ class Boxes(Pieces):
 
     def evaluate(self, codes: np.ndarray) -> np.ndarray:
         """Return f at the cells of codes (d, n), (n, k)."""
-        return self._add_up(self.table.values, self.constant, self._boxes_of(codes))
+        return self._add_up(self.table.values, self.constant, codes)
 
-    def _add_up(self, values: np.ndarray, constant: np.ndarray, boxes: np.ndarray) -> np.ndarray:
-        """Return constant + Σ of values (n_boxes, width) over boxes (n_trees, n), (n, k)."""
-        result = np.tile(constant, (boxes.shape[1], 1))
-        width = values.shape[1]
-        for (_, output), own in zip(self.table.roots, boxes, strict=True):
-            result[:, output : output + width] += values[own]
+    def _add_up(self, values: np.ndarray, constant: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """Return constant + Σ of values (n_boxes, width) over the boxes of codes (d, n), (n, k)."""
+        table = self.table
+        result = np.tile(constant, (codes.shape[1], 1))
+        add_values(table.nodes, table.roots, values, table.sets, table.is_set, codes, result)
         return result
-
-    def _boxes_of(self, codes: np.ndarray) -> np.ndarray:
-        """Return the box of each tree that each cell of codes (d, n) is in, (n_trees, n)."""
-        nodes, sets, is_set = self.table.nodes, self.table.sets, self.table.is_set
-        n = codes.shape[1]
-        at = np.repeat(self.table.roots[:, 0], n)  # all trees go down together
-        on_the_way = np.arange(len(at))
-        while len(on_the_way):
-            own = nodes[at[on_the_way]]
-            inner = own[:, COLUMN] >= 0
-            on_the_way, own = on_the_way[inner], own[inner]
-            code = codes[own[:, COLUMN], on_the_way % n]
-            left = np.where(code == 0, own[:, MISSING] == 1, code <= own[:, SPLIT])
-            by_set = is_set[own[:, COLUMN]] != 0
-            left[by_set] = sets[(own[:, SPLIT] + code)[by_set]] == 1
-            at[on_the_way] = np.where(left, own[:, LEFT], own[:, RIGHT])
-        return nodes[at, LEFT].reshape(-1, n)
 
     def name_levels(self, X: Any) -> None:
         """Learn from X the names of levels that the model keeps no names of."""
@@ -185,10 +168,9 @@ class Boxes(Pieces):
         boxes = self.on(grid)
         u = max(part.rounding for part in self.parts)
         m = u * self._n_addends()
-        found = boxes._boxes_of(codes)
-        bound = m / (1 - m) * boxes._sizes(found)
+        bound = m / (1 - m) * boxes._sizes(codes)
         rounding = 1e-8 + 1e-12 * np.abs(self.table.values).max(initial=0.0)
-        return boxes._add_up(boxes.table.values, boxes.constant, found), rounding + bound
+        return boxes.evaluate(codes), rounding + bound
 
     def _n_addends(self) -> np.ndarray:
         """Return how many numbers the model adds for each output, (k,), weights of parts included.
@@ -201,11 +183,11 @@ class Boxes(Pieces):
             np.add.at(counts, reach.ravel(), 1)
         return counts
 
-    def _sizes(self, boxes: np.ndarray) -> np.ndarray:
-        """Return |constant| + Σ |leaf| over boxes (n_trees, n), (n, k)."""
+    def _sizes(self, codes: np.ndarray) -> np.ndarray:
+        """Return |constant| + Σ |leaf| over the leaves at the cells of codes (d, n), (n, k)."""
         sizes = np.abs(np.concatenate([part.values for part in self.parts]))
         constant = np.sum([np.abs(part.constant) for part in self.parts], axis=0)
-        return self._add_up(sizes, constant, boxes)
+        return self._add_up(sizes, constant, codes)
 
     def preprocessings(self) -> list:
         """Return the steps of all routes."""
