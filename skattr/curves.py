@@ -340,17 +340,19 @@ class BooleanTable:
 
     def rows(self) -> tuple[pd.DataFrame, np.ndarray]:
         """Return two levels, and missing where the table has it."""
-        levels = [False, True]
-        values = self.evaluate(pd.Series(levels), None)
+        rows = [(False, "level"), (True, "level")]
+        values = self.evaluate(pd.Series([False, True]), None)
         if self.table.kind != "function":  # which would evaluate the model, and never at missing
             frame, found = self.table.rows()
-            missing = found[_is_missing(frame)]
-            levels, values = [*levels, *["missing"] * len(missing)], np.vstack([values, missing])
-        return pd.DataFrame({"level": pd.Series(levels, dtype=object)}), values
+            missing = _is_missing(frame)
+            names = frame["level"][missing] if "level" in frame else ["missing"] * missing.sum()
+            rows += [(name, "missing") for name in names]
+            values = np.vstack([values, found[missing]])
+        return level_frame(rows), values
 
 
 def _is_missing(frame: pd.DataFrame) -> np.ndarray:
     """Tell which rows of a table stand for a missing value."""
     if "x" in frame:
         return frame["x"].isna().to_numpy()
-    return (frame["closed" if "closed" in frame else "level"] == "missing").to_numpy()
+    return (frame["closed" if "closed" in frame else "kind"] == "missing").to_numpy()

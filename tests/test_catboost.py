@@ -412,8 +412,8 @@ def test_loaded_copied_and_summed_models(how, k, tmp_path):
     y = y if k == 1 else np.digitize(y, [-1, 1][: k - 1])
     model = kind(iterations=8, depth=3, cat_features=["c"], one_hot_max_size=9, **QUIET).fit(X, y)
     again = COPIES[how](model, tmp_path)
-    wanted = MeasureExplainer(model).fit(X[:40]).explain(X[40:50])
-    explainer = MeasureExplainer(again).fit(X[:40])
+    wanted = MeasureExplainer(model, "partial_dependence").fit(X[:40]).explain(X[40:50])
+    explainer = MeasureExplainer(again, "partial_dependence").fit(X[:40])
     assert explainer.engine_ == ("one_violation",), explainer.describe()
     assert_allclose(explainer.explain(X[40:50]).values, wanted.values, rtol=1e-12, atol=1e-12)
     with pytest.raises(ValueError, match=r"X has 2 columns, but CatBoost.* was fitted on 4"):

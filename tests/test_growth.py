@@ -36,7 +36,7 @@ def partial_dependence(model, X, column, value):
 def test_wide_one_hot_columns_are_exact(handle_unknown):
     model, X = one_column(300, handle_unknown)
     assert model[0].sparse_output_ and len(model[0].get_feature_names_out()) > 256
-    explainer = MeasureExplainer(model).fit(X)
+    explainer = MeasureExplainer(model, "partial_dependence").fit(X)
     assert explainer.engine_ == ("one_violation",), explainer.describe()
     rows = X[::37]
     found = explainer.explain(rows)
@@ -92,7 +92,7 @@ def test_many_one_hot_columns():
     y = (X == "l3").sum(axis=1) + (X.c0 == "l1") * (X.c7 == "l2") * 3.0
     steps = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), list(X)))
     model = make_pipeline(steps, DecisionTreeRegressor(random_state=0)).fit(X, y)
-    explainer = MeasureExplainer(model).fit(X)
+    explainer = MeasureExplainer(model, "partial_dependence").fit(X)
     assert explainer.engine_ == ("one_violation",), explainer.describe()
     found = explainer.explain(X[:3])
     for i in range(3):

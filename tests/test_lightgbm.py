@@ -561,7 +561,7 @@ def test_classifiers_of_random_forests_are_exact(objective, piped):
     model = lgb.LGBMClassifier(objective=objective, n_estimators=9, **SMALL, **FOREST)
     model = make_pipeline(StandardScaler(), model) if piped else model
     model.fit(X, y)
-    explainer = MeasureExplainer(model).fit(X[:20])
+    explainer = MeasureExplainer(model, "partial_dependence").fit(X[:20])
     assert explainer.engine_ == ("one_violation",), explainer.describe()
     explanation = explainer.explain(X[20:24])
     p = model.predict_proba(X[20:24])

@@ -515,12 +515,12 @@ def test_levels_stand_in_their_order_or_by_size():
     def names(curve, data=None):
         return [t.get_text() for t in plot.curve(curve, data=data).get_xticklabels()]
 
-    sizes = {"good": 1.0, "fair": 3.0, "poor": 2.0, "missing": 9.0}
-    assert names(levels_curve(sizes)) == ["fair", "poor", "good", "missing"]
+    sizes = {"good": 1.0, "fair": 3.0, "poor": 2.0}
+    assert names(levels_curve(sizes, missing=9.0)) == ["fair", "poor", "good", "missing"]
     ordered = ["poor", "fair", "good"]
-    assert names(levels_curve(sizes, order=tuple(ordered))) == [*ordered, "missing"]
+    assert names(levels_curve(sizes, missing=9.0, order=tuple(ordered))) == [*ordered, "missing"]
     column = pd.Series(["good", "poor"], dtype=pd.CategoricalDtype(ordered, ordered=True))
-    assert names(levels_curve(sizes), column) == ordered
+    assert names(levels_curve(sizes, missing=9.0), column) == ordered
     assert names(levels_curve({3: 1.0, 20: 2.0, 1: 9.0})) == ["1", "3", "20"]
     assert names(levels_curve({True: 1.0, False: 2.0}, order=(False, True))) == ["False", "True"]
 
@@ -538,7 +538,7 @@ def test_ordered_categories_keep_their_order_through_an_encoder():
 
 def test_missing_and_any_other_are_drawn_where_they_are_known():
     def names(data, **more):
-        curve = levels_curve({"a": 1.0, "missing": 2.0, "any other": 3.0}, **more)
+        curve = levels_curve({"a": 1.0}, missing=2.0, other=3.0, **more)
         return [t.get_text() for t in plot.curve(curve, data=data).get_xticklabels()]
 
     assert names(["a", "a"]) == ["a"]
@@ -596,13 +596,14 @@ def test_booleans_are_two_levels(kind, encoded):
 
 def test_many_levels_that_are_dates_are_points_on_their_axis():
     days = list(pd.date_range("2022-01-01", periods=300))
-    sizes = {day: float(i) for i, day in enumerate(days)} | {"missing": 3.0, "any other": 4.0}
-    ax = plot.curve(levels_curve(sizes), data=days[:50])
+    sizes = {day: float(i) for i, day in enumerate(days)}
+    curve = levels_curve(sizes, missing=3.0, other=4.0)
+    ax = plot.curve(curve, data=days[:50])
     (points,) = ax.lines[:1]
     np.testing.assert_allclose(points.get_xdata(), date2num(days))
     np.testing.assert_allclose(points.get_ydata(), np.arange(300.0))
     assert points.get_linestyle() == "None" and not ax.texts
-    late = plot.curve(levels_curve(sizes), data=[days[0] - pd.Timedelta(days=9), None])
+    late = plot.curve(curve, data=[days[0] - pd.Timedelta(days=9), None])
     assert [t.get_text() for t in late.texts] == ["missing", "any other"]
     saved(ax)
 
@@ -623,11 +624,11 @@ def test_levels_called_missing_are_told_from_what_is_missing():
     names = {"missing": 1.0, "any other": 2.0}
     ax = plot.curve(levels_curve(names, missing=3.0, other=4.0), data=["missing", None, "x", "x"])
     shown = [t.get_text() for t in ax.get_xticklabels()]
-    assert shown == ["'missing'", "'any other'", "missing", "any other"]
+    assert shown == ["'any other'", "'missing'", "missing", "any other"]  # by size
     bars, strip = ax.containers
-    assert [bar.get_height() for bar in bars] == [1.0, 2.0, 3.0, 4.0]
+    assert [bar.get_height() for bar in bars] == [2.0, 1.0, 3.0, 4.0]
     heights = np.array([bar.get_height() for bar in strip])
-    np.testing.assert_allclose(heights / heights.max(), [0.5, 0, 0.5, 1])
+    np.testing.assert_allclose(heights / heights.max(), [0, 0.5, 0.5, 1])
 
 
 def test_what_cannot_be_drawn_together(tree):
@@ -1210,7 +1211,7 @@ def test_prices_have_separators_and_no_exponents(diabetes):
         bars = [text.get_text() for text in ax.texts]
         assert bars and all(re.fullmatch(price, text) for text in bars)
     title = plot.waterfall(explanation, 0).get_title().replace("\n", " ")
-    whole = rf"prediction {price} = {price} [+−] {price} attributed [+−] {price} not attributed"
+    whole = rf"prediction {price} = {price} [+−] {price} attributed [+−] {price} interactions"
     assert re.fullmatch(whole, title)
     assert f"{round(explanation.predictions[0]):,}" in title
     assert f"price = {round(X['price'].iloc[0]):,}" in y_names(plot.waterfall(explanation, 0))

@@ -636,7 +636,7 @@ def test_unknown_codes_of_feature_types_behind_a_passthrough():
     booster = xgb.XGBRegressor(max_cat_to_onehot=1, n_jobs=1, **options)
     steps = make_column_transformer(("passthrough", ["c", "a"]))
     model = make_pipeline(steps, booster).fit(X, (X.c == 2) * 2 + X.a)
-    explainer = MeasureExplainer(model).fit(X)
+    explainer = MeasureExplainer(model, "partial_dependence").fit(X)
     assert explainer.engine_ == ("one_violation",)
     rows = X[:4].assign(c=[7, 1, 2, 9])
     found = explainer.explain(rows).values
