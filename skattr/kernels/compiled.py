@@ -42,12 +42,12 @@ def kernel(function: Any) -> Any:
 
 
 def called(function: Any) -> Any:
-    """Compile a function that only kernels call."""
+    """Compile a function that only kernels call: it has no way in from Python."""
     return _njit(**OPTIONS, no_cpython_wrapper=True)(function)
 
 
 def inlined(function: Any) -> Any:
-    """Compile a function that becomes part of the kernels that call it."""
+    """Compile a function that becomes part of the kernels that call it, and of nothing else."""
     return _njit(**OPTIONS, no_cpython_wrapper=True, forceinline=True)(function)
 
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skattr.kernels.compiled import inlined
+from skattr.kernels.compiled import inlined, kernel
 
 END, CELL, FULL = 0, 1, 2  # what `next_cell` found: nothing more, a cell, too little room
 START, SIZE, LAYER, CURSOR = 0, 1, 2, 3  # of a cell on the stack
@@ -319,3 +319,9 @@ def _add_vertex(point, graph, start, z, rank, edge, new, low, low_new, high, hig
     u, v = low + rank[u], high + rank[v]
     graph[u, TWIN, came], graph[u, BACK, came] = below - low, i
     graph[v, TWIN, i], graph[v, BACK, i] = above - high, i
+
+
+@kernel
+def find_cell(layers, stack, last):
+    """Find the next cell, called from Python."""
+    return next_cell(layers, stack, last)

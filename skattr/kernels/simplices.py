@@ -349,3 +349,9 @@ def positive_sum(z, unit, simplices, s, room):
             before = share * room[1, i] + (1.0 - share) * before
             room[1, i] = before
     return room[1, a - 1]
+
+
+@kernel
+def triangulate(point, graph, start, n, work):
+    """Add the simplices of one cell, called from Python."""
+    add_simplices(point, graph, start, n, work, 0)

@@ -80,7 +80,7 @@ def _cells(
     map_ = np.column_stack([first.weight[:, wide] * half[wide], first.weight @ center + first.bias])
     stack = polytopes.new_stack(joined, map_)
     while True:
-        found = polytopes.next_cell(joined, stack, len(layers))
+        found = polytopes.find_cell(joined, stack, len(layers))
         if found == polytopes.END:
             return
         if found == polytopes.FULL:
@@ -88,7 +88,7 @@ def _cells(
             continue
         start, n = stack.cells[stack.top[0], :2]
         corners, work = stack.point[start : start + n], simplices.new_work(stack)
-        simplices.add_simplices(stack.point, stack.graph, start, n, work, 0)
+        simplices.triangulate(stack.point, stack.graph, start, n, work)
         moment = work.moment
         if moment[dim] > 0:
             mean = center.copy()
