@@ -324,7 +324,7 @@ class BooleanTable:
 
     def rows(self) -> tuple[pd.DataFrame, np.ndarray]:
         """Return two levels, and missing where the table has it."""
-        levels = [False, True]
+        levels: list = [False, True]
         values = self.evaluate(pd.Series(levels), None)
         if self.table.kind != "function":  # which would evaluate the model, and never at missing
             frame, found = self.table.rows()

@@ -62,7 +62,8 @@ def bar(
     ranking = drawing.Ranking.of(drawing.mean_sizes(sizes), max_features)
     errors = [drawing.errors_of(one, centered) for one in ones]
     known = [error for error in errors if error is not None]
-    total, error = drawing.mean_and_error(sum(sizes), sum(known) if known else None, ranking)
+    whole = np.sum(known, axis=0) if known else None
+    total, error = drawing.mean_and_error(np.sum(sizes, axis=0), whole, ranking)
     names = ranking.names(explanation)
 
     height = drawing.height_of(len(names)) + 0.3 * (len(ones) > 1)
