@@ -76,7 +76,7 @@ def bar(
         _stack(ax, [ranking.columns(size).mean(axis=0) for size in sizes], explanation.output_names)
     draw_errors(ax, total, error, places)
     drawing.name_rows(ax, names)
-    _write_sizes(ax, total, error, drawing.width_beside(ax, names))
+    _write_sizes(ax, total, error, drawing.width_beside(ax, drawing.names_in_points(names)))
     drawing.bare(ax, "top", "right")
     of = ones[0].output_names[0] if len(ones) == 1 else None
     drawing.label_x(ax, drawing.value_label(centered, explanation.scale, of, "mean of |{}|"))
