@@ -47,11 +47,15 @@ def cases() -> Iterator[tuple[str, MeasureExplainer, pd.DataFrame]]:
             yield f"{name}, {measure}", explainer(model, measure), table
             yield f"{name}, {measure}, groups", explainer(model, measure, groups=groups), table
     for hidden in ((4,), (4, 4), (4, 4, 4)):
-        network = MLPRegressor(hidden_layer_sizes=hidden, max_iter=5, random_state=0).fit(X, y)
+        network = MLPRegressor(
+            hidden_layer_sizes=hidden, tol=1e9, n_iter_no_change=1, random_state=0
+        ).fit(X, y)
         for measure in (PartialDependence(), Conditional()):
             yield f"network {hidden}, {measure}", explainer(network, measure), X
         yield f"network {hidden}, Uniform()", explainer(network, Uniform()), X[:2]
-    one_layer = MLPRegressor(hidden_layer_sizes=(4,), max_iter=5, random_state=0).fit(X, y)
+    one_layer = MLPRegressor(
+        hidden_layer_sizes=(4,), tol=1e9, n_iter_no_change=1, random_state=0
+    ).fit(X, y)
     yield "closed form, normal", explainer(one_layer, Conditional("gaussian")), X
     process = GaussianProcessRegressor(random_state=0).fit(X[:20], y[:20])
     for measure in (PartialDependence(), Conditional()):

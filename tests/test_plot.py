@@ -1237,6 +1237,9 @@ def test_a_waterfall_that_adds_up_names_both_ends(diabetes):
         f"mean prediction\n{mean:,.0f}": pytest.approx(mean),
         f"prediction\n{end:,.0f}": end,
     }
+    saved(ax)
+    above = max(t.get_window_extent().y1 for t in ax.texts if "\n" in t.get_text())
+    assert ax.title.get_window_extent().y0 >= above
     uniform = MeasureExplainer(explainer.estimator, Uniform()).fit(X).explain(X)
     assert any(t.get_text().startswith("reference\n") for t in plot.waterfall(uniform, 7).texts)
 

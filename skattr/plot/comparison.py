@@ -71,7 +71,9 @@ def compare(
     at = [range(len(first.feature_names)), _aligned(first, second)]
     sizes = [[np.abs(drawing.values_of(one, centered)[:, at[side]]) for one in pair[side]]
              for side in (0, 1)]  # fmt: skip
-    ranking = drawing.Ranking.of(sum(map(drawing.mean_sizes, sizes)), max_features)
+    ranking = drawing.Ranking.of(
+        np.sum([drawing.mean_sizes(each) for each in sizes], axis=0), max_features
+    )
     labels = ranking.names(first)
     titles = _titles((first, second), names)
 

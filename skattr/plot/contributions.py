@@ -115,7 +115,7 @@ def waterfall(
         error = drawing.errors_of(one, centered)
         if error is not None:
             error = np.sqrt(ranking.columns(error**2)[0])
-        width = drawing.width_beside(axes, names if outer else [""])
+        width = panels.width(names)
         _draw_bars(axes, sums, error, len(ranking.first), width)
         drawing.name_rows(axes, names, outer)
         drawing.bare(axes, "top", "right", "left")
@@ -213,7 +213,7 @@ def _draw_words(ax: Axes, sums: Sums, one: Explanation, centered: bool, width: f
         if not sums.complete:
             parts.append(f"{_added(sums.gap, sums)} {one.remainder_name}")
         above = [ax.get_title()] if ax.get_title() else []  # the output, of several
-        room = 2.6 * drawing.font_points("small") if sums.complete else 6.0  # for the marks
+        room = 3.4 * drawing.font_points("small") if sums.complete else 6.0  # for the marks
         title = "\n".join([*above, *_lines(parts, width)])
         ax.set_title(title, fontsize="medium", pad=room, **drawing.LITERAL)
     drawing.label_x(ax, drawing.value_label(centered, one.scale, one.output_names[0]))

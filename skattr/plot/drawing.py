@@ -99,6 +99,11 @@ class Panels:
         result[:] = self.axes
         return result
 
+    def width(self, names: Sequence[str]) -> float:
+        """Return about how wide each panel will be beside the names, in points."""
+        part = sum(self.outer) / len(self.outer)  # of the panels have names of their own
+        return width_beside(self.axes[0], part * names_in_points(names))
+
     def share(self, axis: str) -> None:
         """Give all panels the same limits of values, "x" or "y"."""
         limits = np.array([getattr(ax, f"get_{axis}lim")() for ax in self.axes])
@@ -338,10 +343,10 @@ def more_for(names: Sequence[str]) -> float:
     return max(0.0, names_in_points(names) / 72 - 1.6)
 
 
-def width_beside(ax: Axes, names: Sequence[str]) -> float:
-    """Return about how wide axes will be once there is room for names on the left, in points."""
+def width_beside(ax: Axes, names: float) -> float:
+    """Return about how wide axes will be once names of a width have room on the left, in points."""
     now = width_in_points(ax)
-    return max(now / 0.775 - names_in_points(names) - 12, 0.3 * now)  # 0.775: before any layout
+    return max(now / 0.775 - names - 12, 0.3 * now)  # 0.775: before any layout
 
 
 def width_in_points(ax: Axes) -> float:

@@ -62,7 +62,8 @@ def bar(
     ranking = drawing.Ranking.of(drawing.mean_sizes(sizes), max_features)
     errors = [drawing.errors_of(one, centered) for one in ones]
     known = [error for error in errors if error is not None]
-    total, error = drawing.mean_and_error(sum(sizes), sum(known) if known else None, ranking)
+    whole = np.sum(known, axis=0) if known else None
+    total, error = drawing.mean_and_error(np.sum(sizes, axis=0), whole, ranking)
     names = ranking.names(explanation)
 
     height = drawing.height_of(len(names)) + 0.3 * (len(ones) > 1)
@@ -75,7 +76,7 @@ def bar(
         _stack(ax, [ranking.columns(size).mean(axis=0) for size in sizes], explanation.output_names)
     draw_errors(ax, total, error, places)
     drawing.name_rows(ax, names)
-    _write_sizes(ax, total, error, drawing.width_beside(ax, names))
+    _write_sizes(ax, total, error, drawing.width_beside(ax, drawing.names_in_points(names)))
     drawing.bare(ax, "top", "right")
     of = ones[0].output_names[0] if len(ones) == 1 else None
     drawing.label_x(ax, drawing.value_label(centered, explanation.scale, of, "mean of |{}|"))

@@ -107,8 +107,8 @@ def beeswarm(
             pad = 0.2 if len(outputs) == 1 else 2.2  # above the title
             drawing.legend(axes, entries, ncols=2, borderaxespad=pad, **above)
     panels.share("x")
-    for axes, outer, value in zip(panels.axes, panels.outer, values, strict=True):
-        width = 0.9 * drawing.width_beside(axes, names if outer else [""])  # beside the colours
+    width = 0.9 * panels.width(names)  # beside the colours
+    for axes, value in zip(panels.axes, values, strict=True):
         for line, own in levels.items():
             _name_levels(axes, line, ranking.columns(value)[rows, line], own, width)
     if not np.isnan(colours).all():
