@@ -25,6 +25,7 @@ from skattr.measures import (
     Stieltjes,
     Uniform,
 )
+from skattr.pieces import ReluNetwork
 
 
 def cases() -> Iterator[tuple[str, MeasureExplainer, pd.DataFrame]]:
@@ -47,16 +48,11 @@ def cases() -> Iterator[tuple[str, MeasureExplainer, pd.DataFrame]]:
             yield f"{name}, {measure}", explainer(model, measure), table
             yield f"{name}, {measure}, groups", explainer(model, measure, groups=groups), table
     for hidden in ((4,), (4, 4), (4, 4, 4)):
-        network = MLPRegressor(
-            hidden_layer_sizes=hidden, tol=1e9, n_iter_no_change=1, random_state=0
-        ).fit(X, y)
+        network = _network(hidden).fit(X, y)
         for measure in (PartialDependence(), Conditional()):
             yield f"network {hidden}, {measure}", explainer(network, measure), X
         yield f"network {hidden}, Uniform()", explainer(network, Uniform()), X[:2]
-    one_layer = MLPRegressor(
-        hidden_layer_sizes=(4,), tol=1e9, n_iter_no_change=1, random_state=0
-    ).fit(X, y)
-    yield "closed form, normal", explainer(one_layer, Conditional("gaussian")), X
+    yield "closed form, normal", explainer(_network((4,)).fit(X, y), Conditional("gaussian")), X
     process = GaussianProcessRegressor(random_state=0).fit(X[:20], y[:20])
     for measure in (PartialDependence(), Conditional()):
         yield f"bumps, {measure}", explainer(process, measure), X[:20]
@@ -65,6 +61,11 @@ def cases() -> Iterator[tuple[str, MeasureExplainer, pd.DataFrame]]:
         for product in (False, True):
             name = f"increments, {type(model).__name__}, {product}"
             yield name, explainer(model, Stieltjes(_volume(product), product=product)), X[:2]
+
+
+def _network(hidden: tuple[int, ...]) -> MLPRegressor:
+    """Return a network that stops learning at once."""
+    return MLPRegressor(hidden_layer_sizes=hidden, tol=1e9, n_iter_no_change=1, random_state=0)
 
 
 def _volume(product: bool) -> Callable:
@@ -78,3 +79,6 @@ def warm_up() -> None:
         warnings.simplefilter("ignore")  # models that are not trained to the end
         for _, explainer, X in cases():
             explainer.fit(X).explain(X[:3])
+            pieces = explainer.pieces_
+            if isinstance(pieces, ReluNetwork):
+                next(pieces.regions([(0.0, 1.0)] * X.shape[1]))

@@ -80,9 +80,10 @@ class Curve:
             raise ValueError(
                 f"column {self.feature!r}: values are one-dimensional, not of shape {values.shape}"
             )
-        text = next((value for value in values if isinstance(value, str)), None)
-        if text is not None and self._table.of_numbers:  # a model might read numbers from it
-            raise ValueError(f"column {self.feature!r} wants numbers, got {text!r}")
+        if self._table.of_numbers and getattr(values.dtype, "kind", "O") not in "biufmM":
+            text = next((value for value in values if isinstance(value, str)), None)
+            if text is not None:  # a model might read numbers from it
+                raise ValueError(f"column {self.feature!r} must hold numbers, got {text!r}")
         result = self._table.evaluate(values, self.feature)
         return result[:, 0] if len(self.output_names) == 1 else result
 
@@ -129,7 +130,7 @@ class CellTable:
     @property
     def of_numbers(self) -> bool:
         """Whether the curve is one of numbers."""
-        return self.kind == "steps"
+        return self.kind == "steps" and frames.is_number(self.grid.row.X, self.k)
 
     def evaluate(self, values: Any, name: Any) -> np.ndarray:
         """Look the values up, casting as the model does."""
@@ -163,7 +164,7 @@ class BinnedTable:
     @property
     def of_numbers(self) -> bool:
         """Whether the curve is one of numbers."""
-        return self.kind == "steps"
+        return self.kind == "steps" and self.cells.of_numbers
 
     def evaluate(self, values: Any, name: Any) -> np.ndarray:
         """Look the values up, casting as the model does."""
@@ -330,6 +331,7 @@ class BooleanTable:
     """The values at False and True, and where missing, of a table of any kind."""
 
     kind = "levels"
+    of_numbers = False
 
     def __init__(self, table: Any) -> None:
         self.table = table
@@ -340,7 +342,7 @@ class BooleanTable:
 
     def rows(self) -> tuple[pd.DataFrame, np.ndarray]:
         """Return two levels, and missing where the table has it."""
-        rows = [(False, "level"), (True, "level")]
+        rows: list[tuple[Any, str]] = [(False, "level"), (True, "level")]
         values = self.evaluate(pd.Series([False, True]), None)
         if self.table.kind != "function":  # which would evaluate the model, and never at missing
             frame, found = self.table.rows()
