@@ -83,7 +83,7 @@ class Curve:
         if self._table.of_numbers and getattr(values.dtype, "kind", "O") not in "biufmM":
             text = next((value for value in values if isinstance(value, str)), None)
             if text is not None:  # a model might read numbers from it
-                raise ValueError(f"column {self.feature!r} must hold numbers, got {text!r}")
+                raise ValueError(f"column {self.feature!r} wants numbers, got {text!r}")
         result = self._table.evaluate(values, self.feature)
         return result[:, 0] if len(self.output_names) == 1 else result
 

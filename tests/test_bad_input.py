@@ -222,9 +222,10 @@ def test_wrong_dtype_names_the_column(name):
 )
 def test_one_dimensional(name, bad):
     model = clone(MODELS[name]).fit(X.to_numpy(), Y)
-    with refused("rows and columns", "reshape"):
+    wanted = "rows and columns" if np.ndim(bad) else "2D"
+    with refused(wanted, "Reshape your data"):
         MeasureExplainer(model).fit(bad)
-    with refused("rows and columns", "reshape"):
+    with refused(wanted, "Reshape your data"):
         MeasureExplainer(model).fit(X.to_numpy()).explain(bad)
 
 
