@@ -108,7 +108,7 @@ def draw(name, n, holes, rng):
     distinct = {"words": WORDS, "numbers": [0, 1, 2, 3], "bools": [False, True]}[base]
     values = [*distinct, *(distinct[i] for i in rng.integers(0, len(distinct), n - len(distinct)))]
     if holes:
-        if hole == "both":
+        if isinstance(hole, str):  # both
             values = with_holes(with_holes(values, None, rng), np.nan, rng)
         else:
             values = with_holes(values, hole, rng)
@@ -216,7 +216,7 @@ def test_every_row_of_a_curve_is_explain_at_that_value(dtype, encoder, model):
         rng = np.random.default_rng(seed)
         train = table(draw(dtype, 24, learned, rng), rng)
         names = [repr(v) for v in train["x"].to_list()]
-        y = pd.factorize(pd.Series(names))[0] * (1 + train["u"]) + train["u"]
+        y = pd.factorize(pd.Series(names))[0] * (1 + train["u"]) + train["u"] + 0.5
         steps = ColumnTransformer([("x", ENCODERS[encoder](), ["x"]), ("u", "passthrough", ["u"])])
         background = table(draw(dtype, 8, known, rng), rng)
         pipeline = make_pipeline(steps, MODELS[model]())
