@@ -98,7 +98,8 @@ class Curve:
         booleans, whatever the model makes of them; a function `x, value` at the background's
         distinct values. Several outputs have one column `value_<output>` each.
 
-        Missing is a row of its own: `closed` is "missing", or `x` is NaN, or `kind` is "missing".
+        Missing (NaN among numbers) is a row of its own: `closed` is "missing", or `x` is NaN, or
+        `kind` is "missing".
         The `kind` of a row of levels is "level", "missing" or "other", which stands for all levels
         that the model does not know; the `level` of the last two is only a name ("missing", "any
         other"), which a level may have too. Where the model tells None from NaN, there are the rows

@@ -200,7 +200,7 @@ def _repeated(values: list, n: int) -> pd.Series:
 
 def _missing(grid: Grid, k: int) -> np.ndarray:
     """Return the signature of missing in a column of numbers; -1 is what no value has."""
-    for gone in GONE:
+    for gone in reversed(GONE):  # NaN is a missing number, None may be an object to a step
         found = _probe_if_taken(grid, {k: [gone]})
         if found:
             return found[k].dense()

@@ -239,7 +239,7 @@ class Grid:
             return [(np.nan, 0)] if self.cells[k].takes_missing else []
         if self.cells[k].labels is not None:
             return self._missing_codes[k]
-        return self._missing_of([k])[k]
+        return self._missing_of([k])[k][::-1]  # a missing number is NaN
 
     @cached_property
     def _missing_codes(self) -> dict[int, list]:
