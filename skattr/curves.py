@@ -296,13 +296,24 @@ class LevelTable:
             return list(zip(values, self.function(frames.as_column(values)), strict=True))
         return [] if len(values) == 1 else [pair for value in values for pair in self._at([value])]
 
+    def _found(self) -> tuple[list[tuple], list[tuple], list[tuple]]:
+        """Return the function at levels, missing and another level; at once, if none is refused."""
+        parts = [self.levels, *([missing] for missing in self.missing), self.other]
+        together = [value for part in parts for value in part]
+        found: list[list[tuple]] = []
+        with suppress(ValueError):
+            values = iter(self.function(frames.as_column(together)))
+            found = [[(value, next(values)) for value in part] for part in parts]
+        levels, *gone, other = found or [self._at(part) for part in parts]
+        return levels, [pair for pairs in gone for pair in pairs], other
+
     def rows(self) -> tuple[pd.DataFrame, np.ndarray]:
         """Return the function at all that it takes."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of unknown categories, which are what is asked for
-            levels = [(level, "level", value) for level, value in self._at(self.levels)]
-            gone = [pair for missing in self.missing for pair in self._at([missing])]
-            other = [(OTHER, "other", value) for _, value in self._at(self.other)]
+            known, gone, new = self._found()
+        levels = [(level, "level", value) for level, value in known]
+        other = [(OTHER, "other", value) for _, value in new]
         if len(gone) == 2 and np.array_equal(gone[0][1], gone[1][1], equal_nan=True):
             gone = gone[:1]
         rows = [*levels, *missing_rows(gone), *other]
@@ -345,13 +356,16 @@ class BooleanTable:
         """Return two levels, and missing where the table has it."""
         rows: list[tuple[Any, str]] = [(False, "level"), (True, "level")]
         values = self.evaluate(pd.Series([False, True]), None)
-        if self.table.kind != "function":  # which would evaluate the model, and never at missing
-            frame, found = self.table.rows()
-            missing = _is_missing(frame)
-            names = frame["level"][missing] if "level" in frame else ["missing"] * missing.sum()
-            rows += [(name, "missing") for name in names]
-            values = np.vstack([values, found[missing]])
-        return level_frame(rows), values
+        if self.table.kind == "function":  # whose table is of what the background holds
+            with suppress(ValueError):
+                values = np.vstack([values, self.evaluate(frames.as_column([None]), None)])
+                rows.append(("missing", "missing"))
+            return level_frame(rows), values
+        frame, found = self.table.rows()
+        missing = _is_missing(frame)
+        names = frame["level"][missing] if "level" in frame else ["missing"] * missing.sum()
+        rows += [(name, "missing") for name in names]
+        return level_frame(rows), np.vstack([values, found[missing]])
 
 
 def _is_missing(frame: pd.DataFrame) -> np.ndarray:

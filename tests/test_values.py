@@ -4,8 +4,6 @@ The definition is `put`: the value stands in every row of the background, in the
 where that holds it, and the model's own `predict` is asked.
 """
 
-from importlib.util import find_spec
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -29,6 +27,13 @@ from skattr.report.words import shown_value
 from skattr.values import as_objects, fit_column, settle
 
 pytestmark = pytest.mark.filterwarnings("ignore:Found unknown categories")
+try:
+    import pyarrow  # noqa: F401
+
+    HAS_ARROW = True
+except ImportError:  # it is large, and optional
+    HAS_ARROW = False
+
 WORDS = ["a", "b", "missing", "any other"]  # two are called as rows of a table that are no levels
 
 
@@ -145,7 +150,7 @@ DTYPES = {  # what it holds, pandas' dtype, and what stands for missing
     "float": ("numbers", "float64", np.nan),
     "float32": ("numbers", "float32", np.nan),
 }
-if find_spec("pyarrow") is None:  # which is large, and optional
+if not HAS_ARROW:
     DTYPES = {name: kind for name, kind in DTYPES.items() if not name.startswith("arrow")}
 ENCODERS = {
     "one-hot": lambda: OneHotEncoder(handle_unknown="ignore", sparse_output=False),
