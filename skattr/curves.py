@@ -301,7 +301,7 @@ class LevelTable:
         parts = [self.levels, *([missing] for missing in self.missing), self.other]
         together = [value for part in parts for value in part]
         found: list[list[tuple]] = []
-        with suppress(ValueError):
+        with suppress(TypeError, ValueError):  # a library may not hold them in one column
             values = iter(self.function(frames.as_column(together)))
             found = [[(value, next(values)) for value in part] for part in parts]
         levels, *gone, other = found or [self._at(part) for part in parts]

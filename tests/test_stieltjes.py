@@ -8,6 +8,8 @@ from functools import partial
 from itertools import pairwise
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from cases import CASES, make_case
 from hypothesis import assume, given, settings
@@ -443,7 +445,9 @@ def in_double(X):
     """A background that holds every number: float32 behind steps refuses those that it rounds."""
     if isinstance(X, np.ndarray):
         return X.astype(np.float64)
-    return X.astype({name: "float64" for name in X.columns if X[name].dtype == "float32"})
+    if isinstance(X, pd.DataFrame):
+        return X.astype({name: "float64" for name in X.columns if X[name].dtype == "float32"})
+    return X.cast({pl.Float32: pl.Float64})
 
 
 def as_case(case, points):
