@@ -318,7 +318,7 @@ def _say_what_was_read(path: str, table: Any) -> None:
 
 
 def run_warm_up(options: argparse.Namespace) -> None:
-    """Compile all kernels, so that nobody waits for them later."""
+    """Compile all kernels ahead, so that later runs do not wait for them."""
     from skattr._warm_up import warm_up
 
     warm_up()

@@ -30,17 +30,17 @@ class Curve:
     output_names : tuple of str
         The outputs.
     offset : array (k,), or None
-        What centring takes off, as in Explanation; None where nobody knows.
+        What centring takes off, as in Explanation; None if it is not known.
     scale : str
         What the numbers are, as in Explanation.
     span : (float, float), or None
         The background's range, where a piecewise linear function is worth looking at.
     measure_name : str
-        The measure in words, "" where nobody knows.
+        The measure in words, "" if it is not known.
     order : tuple, or None
         The levels of a boolean column or of ordered categories, in their order.
     missing_seen : bool, or None
-        Whether the background has missing values in the column; None where nobody knows.
+        Whether the background has missing values in the column; None if it is not known.
     """
 
     def __init__(

@@ -67,7 +67,7 @@ class Explanation:
     support : array (n, g) or None
         Effective number of background rows behind each value.
     scale : str, default ""
-        What the numbers are: "probability", "log-odds", "prediction", …; "" where nobody knows.
+        What the numbers are: "probability", "log-odds", "prediction", …; "" if it is not known.
     certificate : dict or None
         What exact engines know of their error beyond rounding: the number of "cells" and how far
         their volumes are from that of the box ("volume_error", of 1) on ReLU networks, a bound on

@@ -155,13 +155,6 @@ def is_level(X: Any, k: int) -> bool:
     )
 
 
-def holds_objects(X: Any, k: int) -> bool:
-    """Tell whether a column holds Python's own objects, None and NaN among them."""
-    return getattr(column(X, k).dtype, "kind", "") == "O" and not isinstance(
-        column(X, k).dtype, pd.CategoricalDtype | pd.StringDtype
-    )
-
-
 def is_boolean(X: Any, k: int) -> bool:
     """Tell whether a column holds True and False, maybe with holes; categories do not count."""
     values = column(X, k)
