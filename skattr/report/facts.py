@@ -173,10 +173,11 @@ def _not_explained(explanation: Explanation) -> Note | None:
     output, _, size, spread = parts[worst]
     write = formatter([size, spread])
     what = explanation.remainder_name
+    which = f" of {shown(output)}" if len(parts) > 1 else ""
     return Note(
         f"{what.capitalize()}: {shares[worst]:.0%} of the spread",
         f"The values of a row do not add up to its prediction. What they leave has a root mean "
-        f"square of {write(size)}, where the predictions of {shown(output)} have a standard "
+        f"square of {write(size)}, where the predictions{which} have a standard "
         f"deviation of {write(spread)}. {ADVICE[what]}",
         large=True,
     )
