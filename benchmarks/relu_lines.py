@@ -62,7 +62,7 @@ def error(pieces, X, curve):
 def measure(hidden):
     """Return seconds for all values by forward passes and for a curve, its knots and its error."""
     from skattr import MeasureExplainer
-    from skattr.engines.base import Jobs
+    from skattr.engines import RunOptions
     from skattr.engines.lines import Lines
 
     module = network(hidden)
@@ -74,7 +74,7 @@ def measure(hidden):
     curve = explainer.curve(0)
     some = values[: VALUES // 10]
     slow = min(best(lambda b=b: forward_passes(module, X, some, b), 3) for b in BATCHES) * 10
-    fast = best(lambda: Lines().finish(pieces, term.state, Jobs(1)), 5) / COLUMNS
+    fast = best(lambda: Lines().finish(pieces, term.passes[0].state, RunOptions(1)), 5) / COLUMNS
     look = best(lambda: curve(values), 10)
     return slow, fast, look, len(curve.to_frame()), error(pieces, X, curve)
 

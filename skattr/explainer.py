@@ -1,4 +1,4 @@
-"""MeasureExplainer: stores, fits, explains. The numerics are in pieces, measures and engines."""
+"""MeasureExplainer: parameters, a model that was read, attributions and a solution."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from inspect import signature
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, TransformerMixin, clone
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
@@ -21,40 +21,33 @@ from sklearn.utils.validation import (
 )
 
 from skattr import frames, models
-from skattr.curves import (
-    BinnedTable,
-    BooleanTable,
-    CellTable,
-    ConstantTable,
-    Curve,
-    FunctionTable,
-    LevelTable,
-    LinearTable,
-)
-from skattr.engines import Approximation, Engine, Jobs, TooCostly, is_asked_for
+from skattr.attributions import Attributions
+from skattr.curves import Curve
+from skattr.curves.base import ColumnFunction
+from skattr.curves.evaluated import Booleans, Evaluated, EvaluatedLevels
+from skattr.engines import Engine, RunOptions, TooCostly, is_asked_for
 from skattr.explanation import Explanation
 from skattr.inputs import (
     attributions,
     check_parameters,
     check_X,
-    named_outputs,
     position,
+    positions,
     read_domain,
     realign,
     takes_missing,
 )
 from skattr.measures import LinearCombination, Measure, as_measure
-from skattr.measures.background import Background, check_weights, that_count
+from skattr.measures.background import Background, check_weights, drop_zero_weights
 from skattr.measures.base import as_terms, copy_terms
+from skattr.measures.dependence import dependent_in_words
 from skattr.messages import brief
 from skattr.parallel import in_order
-from skattr.pieces import Boxes, Grid, Output, Pieces, as_pieces, choose_output
-from skattr.pieces.company import check_rows_alone
-from skattr.solution import Found, Solution, joined, merge, plan, prepare, solve
-from skattr.storage import Kept
-
-NAMED = 5  # pairs of dependent columns that are named
-BLOCK = 2**21  # numbers of X that are encoded together: bounds the memory of `explain`
+from skattr.pieces import Pieces
+from skattr.read_model import ReadModel
+from skattr.seen import SeenColumns
+from skattr.solution import Solution, Values, solve
+from skattr.terms import Term, plan, prepare
 
 
 def _can_add_batches(explainer: MeasureExplainer) -> bool:
@@ -139,9 +132,6 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
     (442, 10)
     """
 
-    _pieces: Pieces | None
-    _output: Output
-    _grid: Grid | None
     _solution: Solution | None
 
     def __init__(
@@ -198,45 +188,36 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         terms = copy_terms(as_measure(self.measure))
         X = check_X(self, X, reset=True)
         weights = _weights(sample_weight, X)
-        self._names = frames.labels(X)
-        self._named = frames.is_frame(X)
+        names = frames.labels(X)
         self.estimator_ = models.fitted(self.estimator, X, y, sample_weight)
-        models.check_width(self.estimator_, self._names)
-        self._attributions, self._own = attributions(self.groups, self._names)
-        self._domain = read_domain(self.domain, self._names)
-        X, weights = that_count(X, weights)
-        self._n_background = len(X)
+        models.check_width(self.estimator_, names)
+        self._attributions = attributions(self.groups, names)
+        self._domain = read_domain(self.domain, names)
+        X, weights = drop_zero_weights(X, weights)
         self._seed = int(check_random_state(self.random_state).randint(2**31))
-        self._refuted: str | None = None
-        self._points: dict[int, np.ndarray] = {}
-        self._with_missing: list[int] = []
-        self._first_look(X)
-        self._check_reading(X)
-        self._scale = self._output.scale_in_words(_spread_out(X))
-        self._read().name_levels(X)
+        self._model = ReadModel(self.estimator_, X, self.output, self.output_names)
         self._n_terms = len(terms)
-        planned = self._planned(terms, X, weights)
-        self._keep_points(X)
-        self._keep_missing(X)
-        self._publish(planned)
+        prepared = self._prepare(terms, X, weights)
+        self._seen = SeenColumns()
+        self._seen.add(X, self._columns_without_table())
+        self._publish(prepared)
         return self
 
-    def _planned(self, terms: list, X: Any, weights: np.ndarray) -> list:
-        """Plan and prepare the terms, again without an engine that turns out to cost too much."""
-        jobs = self._jobs()
-        fit_to = self._fit_to(X, weights)
-        for _, measure in terms:
-            fit_to(measure)
+    def _prepare(self, measures: list, X: Any, weights: np.ndarray) -> list[Term]:
+        """Plan and prepare terms, again without an engine that turns out to cost too much."""
+        options, fit = self._options(), self._fit_measure(X, weights)
+        for _, measure in measures:
+            fit(measure)
         while True:
-            planned = plan(self._read(), terms, self.engine, jobs, fit_to)
-            self._plan = [replace(term, measure=clone(term.measure)) for term in planned]
+            terms = plan(self._model.pieces, measures, options, fit)
+            self._plan = [term.unfitted() for term in terms]
             try:
-                return self._prepare(planned)
+                return prepare(self._model.pieces, terms, self._attributions, options, fit)
             except TooCostly as error:
                 if is_asked_for(self.engine, error.engine):
                     raise
                 warnings.warn(f"{error}; another engine takes over", stacklevel=3)
-                jobs = jobs._replace(without=(*jobs.without, error.engine))
+                options = replace(options, without=(*options.without, error.engine))
 
     @available_if(_can_add_batches)
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -257,20 +238,21 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         if not self.__sklearn_is_fitted__():
             self.fit(X, y, sample_weight)
             try:
-                self._refuse_open_columns()
+                self._model.refuse_open_columns()
             except ValueError:
                 self._solution = None
                 raise
             return self
-        self._refuse_open_columns()
+        self._model.refuse_open_columns()
         X = self._rows(X)
-        X, weights = that_count(X, _weights(sample_weight, X))
-        self._keep_points(X)
-        self._keep_missing(X)
-        fit_to = self._fit_to(X, weights)
-        batch = [replace(term, measure=fit_to(clone(term.measure))) for term in self._plan]
-        self._publish(merge(self._solved().terms, self._prepare(batch)))
-        self._n_background += len(X)
+        X, weights = drop_zero_weights(X, _weights(sample_weight, X))
+        fit = self._fit_measure(X, weights)
+        batch = [term.unfitted() for term in self._plan]
+        for term in batch:
+            fit(term.measure)
+        batch = prepare(self._model.pieces, batch, self._attributions, self._options(), fit)
+        self._seen.add(X, self._columns_without_table())
+        self._publish([a.merge(b) for a, b in zip(self._solved.terms, batch, strict=True)])
         return self
 
     def explain(self, X: Any, *, features: Any = None, predictions: bool = True) -> Explanation:
@@ -290,21 +272,20 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         Explanation
         """
         check_is_fitted(self)
-        chosen = self._choose(features)
-        rows = self._rows(realign(X, self._names) if self._named else X)
-        certificate: dict = {}
-        values, error, offset, centered_error = (
-            _one_output(array) for array in self._values(rows, chosen, certificate)
-        )
+        names = self._attributions.names
+        chosen = positions(features, list(names), "features", "attribution")
+        rows = self._rows(realign(X, self._model.names) if self._model.named else X)
+        *arrays, certificate = self._values(rows, chosen)
+        values, error, offset, centered_error = (_one_output(array) for array in arrays)
         labels = frames.labels(rows)
         return Explanation(
             values=values,
             base_value=self.base_value_,
             offset=offset,
-            predictions=self._predict(rows) if predictions else None,
+            predictions=self._model.predict(rows) if predictions else None,
             data=X if frames.is_frame(X) else rows,
-            feature_names=tuple(self._attributions[a] for a in chosen),
-            columns=tuple(tuple(labels[k] for k in self._own[a]) for a in chosen),
+            feature_names=tuple(names[a] for a in chosen),
+            columns=tuple(tuple(labels[k] for k in self._attributions[a]) for a in chosen),
             output_names=tuple(self.output_names_),
             std_error=error,
             centered_error=centered_error,
@@ -313,7 +294,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
             measure=repr(self.measure_),
             measure_name=self.measure_.in_words(),
             support=self._support(rows, chosen),
-            scale=self._scale,
+            scale=self._model.scale,
             certificate=certificate or None,
         )
 
@@ -326,8 +307,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
             The rows.
         """
         check_is_fitted(self)
-        rows = self._rows(X)
-        values = self._values(rows, range(len(self._own))).values
+        values = self._values(self._rows(X), range(len(self._attributions))).values
         return np.ascontiguousarray(values.transpose(0, 2, 1)).reshape(len(values), -1)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
@@ -339,10 +319,13 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
             Checked against those of `fit`.
         """
         check_is_fitted(self)
-        given = _check_feature_names_in(self, input_features)
+        labels = _check_feature_names_in(self, input_features)
+        known = self._model.names
         names = [
-            str(given[own[0]]) if len(own) == 1 and name == self._names[own[0]] else str(name)
-            for name, own in zip(self._attributions, self._own, strict=True)
+            str(labels[columns[0]])
+            if len(columns) == 1 and name == known[columns[0]]
+            else str(name)
+            for name, columns in zip(self._attributions.names, self._attributions, strict=True)
         ]
         if len(self.output_names_) > 1:
             names = [f"{output}__{name}" for output in self.output_names_ for name in names]
@@ -359,275 +342,197 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
             One of several outputs; all by default.
         """
         check_is_fitted(self)
-        is_label = isinstance(feature, Hashable)
-        if is_label and feature in self._attributions and feature not in self._names:
-            raise ValueError(f"{feature!r} is a group, and groups have no curve")
-        k = position(feature, self._names, "curve")
-        a = next(a for a, own in enumerate(self._own) if k in own)
-        if len(self._own[a]) > 1:
-            raise ValueError(
-                f"column {feature!r} is part of the group {self._attributions[a]!r}, "
-                "a function of several columns"
-            )
-        rows = [repr(t.measure) for t in self._active() if t.measure.depends == "row"]
-        if rows:
-            raise ValueError(f"{', '.join(rows)} depends on the whole row: there is no curve")
-        outputs = self.output_names_
-        chosen = list(range(len(outputs)))
-        if output is not None:
-            chosen = [position(output, list(outputs), "curve", "output")]
-        names = tuple(outputs[o] for o in chosen)
-        offset = self._solved().offset.value[chosen]
-        table: Any = self._table(a, k, chosen)
-        span = None
-        if isinstance(table, LinearTable):
-            points = frames.to_float(self._points[k])
-            points = points[np.isfinite(points)]
-            span = (float(points.min()), float(points.max())) if len(points) else None
-        if frames.is_boolean(self._row.X, k):
-            table = BooleanTable(table)
-        order = frames.level_order(self._row.X, k)
-        return Curve(
-            self._names[k],
-            names,
-            table,
-            offset,
-            self._scale,
-            span,
+        model, solution = self._model, self._solved
+        k, a = self._curved(feature)
+        row_terms = [repr(t.measure) for t in self._terms if t.measure.depends == "row"]
+        if row_terms:
+            raise ValueError(f"{', '.join(row_terms)} depends on the whole row: there is no curve")
+        integrate = partial(self._at_values, a, k)
+        function = solution.curve(a, model.grid, integrate) or self._evaluated(k, integrate)
+        curve = Curve(
+            model.names[k],
+            tuple(self.output_names_),
+            Booleans(function) if frames.is_boolean(model.row.X, k) else function,
+            offset=solution.offset.value,
+            scale=model.scale,
+            span=self._seen.span(k) if function.kind == "linear" else None,
             measure_name=self.measure_.in_words(),
-            order=order,
-            missing_seen=k in self._with_missing,
+            order=frames.level_order(model.row.X, k),
+            missing_seen=k in self._seen.with_missing,
         )
+        return curve if output is None else curve.select(output)
+
+    def _curved(self, feature: Any) -> tuple[int, int]:
+        """Return the position of a column that is an attribution, and that of the attribution."""
+        groups, names = self._attributions.names, self._model.names
+        if isinstance(feature, Hashable) and feature in groups and feature not in names:
+            raise ValueError(f"{feature!r} is a group, and groups have no curve")
+        k = position(feature, names, "curve")
+        a = next(a for a, columns in enumerate(self._attributions) if k in columns)
+        if len(self._attributions[a]) > 1:
+            raise ValueError(
+                f"column {feature!r} is part of the group {groups[a]!r}, a function of several "
+                "columns"
+            )
+        return k, a
+
+    def _evaluated(self, k: int, integrate: Callable) -> ColumnFunction:
+        """Return a function of a column that is evaluated when it is asked for."""
+        levels = self._model.pieces.level_values(k)
+        if levels is not None:
+            return EvaluatedLevels(integrate, *levels)
+        return Evaluated(integrate, self._seen.points[k])
 
     def describe(self) -> str:
         """Return a few lines: what will run, why, and what it costs."""
         check_is_fitted(self)
-        pieces = self.pieces_
-        model = type(self._output.estimator).__name__
+        pieces, output = self.pieces_, self._model.output
+        options = replace(self._options(), error=self._solved.error)
         lines = [
-            f"model: {model}, {self._output.scale} of {', '.join(self.output_names_)}",
+            f"model: {type(output.estimator).__name__}, {output.scale} of "
+            f"{', '.join(self.output_names_)}",
             f"read as: {pieces.describe()}",
             f"measure: {self.measure_!r}",
+            *(term.describe(pieces, self._attributions, options) for term in self._terms),
+            *(f"note: {note}" for note in self.notes_),
         ]
-        for term in self._active():
-            cost = "nothing more: another term knows it"
-            if term.state is not None:
-                cost = term.engine.cost(pieces, term.measure)
-            how = "exact"
-            if isinstance(term.engine, Approximation):
-                how = f"approximate (tol={self.tol:g}, max_evals={self.max_evals})"
-                cost += self._expected(term)
-            line = f"{term.measure!r}: engine {term.engine.name}, {how}; {cost}"
-            parts = [line]
-            if term.state is not None and term.measure.depends != "attribution":
-                parts.append(term.engine.outlook(term.state, self._own))
-                parts.append(term.engine.certificate(term.state))
-            lines.append("; ".join(part for part in parts if part))
-        together = self._dependent_in_words()
-        return "\n".join([*lines, f"note: {together}"] if together else lines)
-
-    def _dependent_in_words(self) -> str:
-        """Say which columns a conditional measure cannot tell apart, and what to do; "" if none."""
-        pairs = {pair for term in self._active() for pair in term.measure.dependent_}
-        if not pairs:
-            return ""
-        strongest = sorted(pairs, key=lambda pair: -abs(pair[2]))
-        names = [(self._names[k], self._names[m], r) for k, m, r in strongest[:NAMED]]
-        listed = ", ".join(f"{a!r} and {b!r} ({r:.2f})" for a, b, r in names)
-        more = f" and {len(pairs) - NAMED} more pairs" if len(pairs) > NAMED else ""
-        first = [names[0][0], names[0][1]]
-        return (
-            f"strongly dependent columns (rank correlation): {listed}{more}. Given one, the other "
-            "is known as well, so that both get what either does; explain them as one, "
-            f"groups={{'together': {first!r}}}"
-        )
-
-    def _expected(self, term: Any) -> str:
-        """Say how many evaluations an approximate term takes, and to what error."""
-        error = self._solved().error
-        assert error is not None
-        counts = ""
-        if term.state is not None:
-            counts = f"; {term.engine.evaluations(term.state, self._jobs())}"
-        errors = ", ".join(f"{size:.2g}" for size in error)
-        return f"{counts}; done at a standard error of {errors}"
+        return "\n".join(lines)
 
     @property
     def pieces_(self) -> Pieces:
         """The model as pieces; read again when needed, never pickled."""
         check_is_fitted(self)
-        return self._read()
+        return self._model.pieces
 
-    def _read(self) -> Pieces:
-        pieces = getattr(self, "_pieces", None)
-        if pieces is None:
-            pieces = as_pieces(self._output, self._row.X, self._refuted)
-            self._pieces = pieces
-        return pieces
+    @property
+    def column_names_(self) -> list:
+        """The labels of the raw columns, in the order of `fit`."""
+        check_is_fitted(self)
+        return list(self._model.names)
 
-    def _first_look(self, X: Any) -> None:
-        """Choose the output and read the model, at the first row that it takes."""
-        refusal: ValueError | None = None
-        for row in frames.some_rows(X):
-            self._row = Kept(frames.copy(row))
-            self._pieces = None
-            try:
-                self._output = choose_output(self.estimator_, self.output, row)
-                self._read()
-                break
-            except ValueError as error:
-                refusal = refusal or error
-        else:
-            assert refusal is not None
-            raise refusal
-        self._output.names = named_outputs(self.output_names, self._output.names)
+    @property
+    def n_background_(self) -> int:
+        """The number of background rows of positive weight."""
+        check_is_fitted(self)
+        return self._seen.n_rows
 
-    def _check_reading(self, X: Any) -> None:
-        """Compare what was read with what the model says; a wrong reading is a black box."""
-        pieces = self._read()
-        self._refuted = pieces.refuted(_spread_out(X))
-        check_rows_alone(self.estimator_, X, self._row.X)
-        if self._refuted is not None:
-            self._pieces = None
-            warnings.warn(f"{self._refuted}; it is explained as a black box", stacklevel=3)
+    @property
+    def notes_(self) -> list[str]:
+        """What to be careful about, in words: columns that the measure cannot tell apart."""
+        check_is_fitted(self)
+        pairs = {pair for term in self._terms for pair in term.measure.dependent_}
+        return [dependent_in_words(pairs, self._model.names)] if pairs else []
 
-    def _refuse_open_columns(self) -> None:
-        """Refuse batches where a column's cells are only those met."""
-        grids = [addend.grid for addend in self._read().addends if addend.grid is not None]
-        columns = sorted({k for grid in grids for k in grid.open_columns})
-        if columns:
-            names = [self._names[k] for k in columns]
-            raise ValueError(
-                f"partial_fit: what the model tells apart in the columns {names} depends on the "
-                "data, because of the steps in front of it; use fit with the whole background"
-            )
+    @property
+    def refuted_(self) -> str | None:
+        """Why the model is a black box although it could be read, or None."""
+        check_is_fitted(self)
+        return self._model.refuted
 
-    def _fit_to(self, X: Any, weights: np.ndarray) -> Callable[[Measure], Measure]:
-        """Return the function that fits a measure to rows."""
-        background = Background(X, weights, self._read().levels)
+    @property
+    def spread_(self) -> np.ndarray | None:
+        """The standard deviation of f over the background, (k,), if values are approximate."""
+        check_is_fitted(self)
+        return self._solved.spread
+
+    @property
+    def _solved(self) -> Solution:
+        assert self._solution is not None
+        return self._solution
+
+    @property
+    def _terms(self) -> list[Term]:
+        """The terms of the measure, without those that only carry references."""
+        return self._solved.terms[: self._n_terms]
+
+    def _fit_measure(self, X: Any, weights: np.ndarray) -> Callable[..., Measure]:
+        """Return the function that fits a measure to rows, for all or for other attributions."""
+        background = Background(X, weights, self._model.pieces.levels)
         # an array has a row for columns of levels too; a dict that names one is a mistake
         domain = {
             k: side
             for k, side in self._domain.items()
             if isinstance(self.domain, dict) or not background.levels[k]
         }
-        return lambda measure: measure.fit(background, None, domain, self._own)
 
-    def _prepare(self, terms: list) -> list:
-        """Prepare terms with fitted measures, which forget the background then."""
-        prepare(self._read(), terms, self._own, self._jobs())
-        for term in terms:
-            term.measure.release()
-        return terms
+        def fit(measure: Measure, attributions: Attributions = self._attributions) -> Measure:
+            return measure.fit(background, None, domain, attributions)
 
-    def _keep_points(self, X: Any) -> None:
-        """Keep the distinct values of the columns whose curve has no table to be read from."""
-        pieces = self._read()
-        evaluated = any(term.engine.needs[0] is Pieces or term.engine.smooth for term in self._plan)
-        for k in range(len(self._names)) if evaluated else pieces.without_table():
-            values = frames.sorted_values(frames.column(X, k))
-            if k in self._points:
-                values = frames.sorted_values(np.concatenate([self._points[k], values]))
-            self._points[k] = values
+        return fit
 
-    def _keep_missing(self, X: Any) -> None:
-        """Keep which columns of the background have missing values."""
-        new = [k for k in range(len(self._names)) if frames.any_missing(frames.column(X, k))]
-        self._with_missing = sorted({*self._with_missing, *new})
+    def _columns_without_table(self) -> list[int]:
+        """Return the columns whose curves are shown at the values of the background."""
+        if any(term.engine.kind is Pieces or term.engine.smooth for term in self._plan):
+            return list(range(len(self._model.names)))
+        return self._model.pieces.without_table()
 
     def _rows(self, X: Any) -> Any:
         """Return rows, checked and with the dtypes of the background wherever these hold them."""
-        return frames.settled(check_X(self, X, reset=False), self._row.X)
+        return self._model.as_background(check_X(self, X, reset=False))
 
-    def _solved(self) -> Solution:
-        check_is_fitted(self)
-        assert self._solution is not None
-        return self._solution
-
-    def _active(self) -> list:
-        """Return the terms of the measure, without those that only carry references."""
-        return self._solved().terms[: self._n_terms]
-
-    def _publish(self, prepared: list) -> None:
-        """Solve the prepared terms, and say what came of it."""
-        pieces = self._read()
-        self._solution = solve(pieces, prepared, self._own, self._jobs())
-        terms = self._active()
-        fitted = [(term.coefficient, term.measure) for term in terms]
+    def _publish(self, prepared: list[Term]) -> None:
+        """Solve the prepared terms, and set the public attributes."""
+        pieces = self._model.pieces
+        self._solution = solve(pieces, prepared, self._attributions, self._options())
+        fitted = [(term.coefficient, term.measure) for term in self._terms]
         whole = len(fitted) == 1 and fitted[0][0] == 1.0
         self.measure_ = fitted[0][1] if whole else LinearCombination(fitted)
-        self.engine_ = tuple(term.engine.name for term in terms)
-        self.exact_ = self._solution.is_exact
-        self.base_value_ = _scalar(self._solution.base_value)
-        self.output_names_ = list(self._output.names)
-        self._grid = pieces.grid
+        self.engine_ = tuple(term.engine.name for term in self._terms)
+        self.exact_ = self._solved.is_exact
+        self.base_value_ = _one_output(self._solved.base_value)
+        self.output_names_ = list(self._model.output.names)
 
-    def _choose(self, features: Any) -> list[int]:
-        if features is None:
-            return list(range(len(self._attributions)))
-        wanted = list(features) if np.iterable(features) and not isinstance(features, str) else []
-        if not wanted:
-            raise ValueError(f"features is a list of columns, not {brief(features)}")
-        names = list(self._attributions)
-        return [position(name, names, "features", "attribution") for name in wanted]
-
-    def _jobs(self) -> Jobs:
-        return Jobs(
+    def _options(self) -> RunOptions:
+        return RunOptions(
             self.n_jobs, self.verbose, self.tol, max_evals=self.max_evals, seed=self._seed,
             engine=self.engine,
         )  # fmt: skip
 
-    def _blocks(self, X: Any) -> list[slice]:
-        step = max(256, BLOCK // len(self._names))
-        return [slice(start, start + step) for start in range(0, len(X), step)]
+    def _values(self, X: Any, chosen: Any) -> Values:
+        """Return the values of some attributions, (n, g, k), and what is known of them."""
+        model = self._model
+        integrated = any(self._solved.needs_pieces(a) for a in chosen)
+        pieces = model.pieces if integrated else None
 
-    def _values(self, X: Any, chosen: Any, certificate: dict | None = None) -> Found:
-        """Return the values of some attributions, (n, g, k), and what is known of them.
+        def values(block: slice) -> Values:
+            return self._block_values(frames.take_rows(X, block), pieces, chosen)
 
-        What exact engines can prove of them is put into `certificate`.
-        """
-        solution = self._solved()
-        pieces = self.pieces_ if any(solution.needs_pieces(a) for a in chosen) else None
-
-        def values(block: slice) -> Found:
-            return self._block_values(frames.take_rows(X, block), pieces, chosen, certificate)
-
-        if self._grid is None:  # equal values in all rows share evaluations
+        if model.grid is None:  # equal values in all rows share evaluations
             result = values(slice(len(X)))
         else:
             # engines that integrate use the workers themselves
-            n_jobs = self.n_jobs if pieces is None else 1
-            result = joined(in_order(values, self._blocks(X), n_jobs), len(X))
-        self._say_what_is_not_done(result.error)
+            n_jobs = 1 if integrated else self.n_jobs
+            result = Values.joined(in_order(values, model.blocks(X), n_jobs), len(X))
+        self._warn_unconverged(result.error)
         return result
 
-    def _block_values(
-        self, rows: Any, pieces: Pieces | None, chosen: Any, certificate: dict | None = None
-    ) -> Found:
-        codes = None
-        if self._grid is not None:
-            grid, codes = self._grid.meet(rows)
-            pieces = pieces.on(grid) if isinstance(pieces, Boxes) else pieces
-        jobs = self._jobs()._replace(certificate=certificate)
-        return self._solved().values(pieces, rows, codes, self._own, chosen, jobs)
+    def _block_values(self, X: Any, pieces: Pieces | None, chosen: Any) -> Values:
+        pieces, rows = self._model.encode(X, pieces)
+        return self._solved.values(pieces, rows, self._attributions, chosen, self._options())
+
+    def _at_values(self, a: int, k: int, values: Any) -> np.ndarray:
+        """Return an attribution of one column at raw values, (n, n_outputs), by integrating it."""
+        result = self._block_values(self._model.rows_with(k, values), self._model.pieces, [a])
+        self._warn_unconverged(result.error)
+        return result.values[:, 0]
 
     def _support(self, X: Any, chosen: list[int]) -> np.ndarray | None:
         """Return the effective number of rows behind each value: of the thinnest term."""
         result = None
-        for term in self._active():
-            for place, a in enumerate(chosen):
-                found = term.measure.support(X, self._own[a]) if term.coefficient else None
-                if found is not None:
+        for term in self._terms:
+            for i, a in enumerate(chosen):
+                support = term.support(X, a) if term.coefficient else None
+                if support is not None:
                     if result is None:
                         result = np.full((len(X), len(chosen)), np.inf)
-                    result[:, place] = np.minimum(result[:, place], found)
+                    result[:, i] = np.minimum(result[:, i], support)
         return result
 
-    def _say_what_is_not_done(self, errors: np.ndarray | None) -> None:
+    def _warn_unconverged(self, errors: np.ndarray | None) -> None:
         """Warn of values whose standard error max_evals keeps above tol."""
         if errors is None:
             return
-        sizes = errors / self._solved().spread  # (n, g, k)
+        sizes = errors / self._solved.spread  # (n, g, k)
         far = sizes > self.tol * (1 + 1e-9)  # sums of terms round
         if far.any():
             n_far, n = far.any(axis=2).sum(), far[:, :, 0].size
@@ -638,41 +543,6 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
                 ConvergenceWarning,
                 stacklevel=4,
             )
-
-    def _predict(self, X: Any) -> np.ndarray:
-        blocks = [self._output(frames.take_rows(X, block)) for block in self._blocks(X)]
-        result = np.concatenate(blocks)
-        return result[:, 0] if result.shape[1] == 1 else result
-
-    def _table(
-        self, a: int, k: int, outputs: list[int]
-    ) -> BinnedTable | CellTable | ConstantTable | LevelTable | LinearTable | FunctionTable:
-        solution = self._solved()
-        grid = self._grid
-        if grid is not None and not solution.rest[a] and grid.describe_cells(k) is not None:
-            cells = CellTable(grid, k, solution.curve(a, grid.cells[k].n_codes)[:, outputs])
-            curves = [(solution.terms[t].coefficient, curve) for t, curve in solution.binned[a]]
-            if not curves:
-                return cells
-            if all(curve.bins is not None for _, curve in curves):
-                return BinnedTable(cells, curves, outputs, partial(self._at_values, a, k, outputs))
-        constant = solution.constants[a] + solution.estimates[a].value
-        if grid is None and solution.binned[a] and not solution.rest[a]:
-            curves = [(solution.terms[t].coefficient, curve) for t, curve in solution.binned[a]]
-            return LinearTable(curves, constant, outputs)
-        if all(term.is_constant for term in self._active()):
-            return ConstantTable(constant[outputs])
-        function = partial(self._at_values, a, k, outputs)
-        levels = self.pieces_.level_values(k)
-        if levels is not None:
-            return LevelTable(function, *levels)
-        return FunctionTable(function, self._points[k])
-
-    def _at_values(self, a: int, k: int, outputs: list[int], values: Any) -> np.ndarray:
-        rows = frames.with_columns(self._row.X, {k: values})
-        found = self._block_values(rows, self.pieces_, [a])
-        self._say_what_is_not_done(found.error)
-        return found.values[:, 0, outputs]
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         known = signature(type(self)).parameters
@@ -695,16 +565,6 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         tags.input_tags.allow_nan = takes_missing(self.estimator)
         return tags
 
-    def __getstate__(self) -> dict:
-        state = dict(super().__getstate__())
-        state.pop("_pieces", None)
-        return state
-
-
-def _spread_out(X: Any) -> Any:
-    """Return a few rows from all over X."""
-    return frames.take_rows(X, np.unique(np.linspace(0, len(X) - 1, 64).astype(int)))
-
 
 def _weights(sample_weight: Any, X: Any) -> np.ndarray:
     return check_weights(_check_sample_weight(sample_weight, X, dtype=np.float64), len(X))
@@ -715,7 +575,3 @@ def _one_output(array: np.ndarray | None) -> Any:
     if array is None or array.shape[-1] > 1:
         return array
     return float(array[0]) if array.ndim == 1 else array[..., 0]
-
-
-def _scalar(values: np.ndarray) -> float | np.ndarray:
-    return float(values[0]) if len(values) == 1 else values

@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import validate_data
 
 from skattr import frames
+from skattr.attributions import Attributions
 from skattr.messages import brief
 from skattr.modules import check_device
 from skattr.values import number
@@ -82,8 +83,8 @@ def _holds_words(X: Any, explainer: Any) -> bool:
         return False
     if X.dtype.kind == "U":
         return True
-    fitted = explainer is not None and isinstance(explainer._row.X, np.ndarray)
-    if fitted and explainer._row.X.dtype.kind == "O":
+    fitted = explainer is not None and isinstance(explainer._model.row.X, np.ndarray)
+    if fitted and explainer._model.row.X.dtype.kind == "O":
         return True
     return any(isinstance(value, str) for value in X.ravel())
 
@@ -107,10 +108,10 @@ def realign(X: Any, names: list) -> Any:
     return frames.reorder(X, names)
 
 
-def attributions(groups: Any, names: list) -> tuple[tuple, tuple]:
-    """Return the names and columns of the attributions; a group stands at its first member."""
+def attributions(groups: Any, names: list) -> Attributions:
+    """Return the attributions; a group stands at its first member."""
     if groups is None:
-        return tuple(names), tuple((k,) for k in range(len(names)))
+        return Attributions.single(names)
     if not isinstance(groups, dict):
         raise TypeError(f"groups is a dict of name: [columns], not {type(groups).__name__}")
     member_of: dict[int, str] = {}
@@ -128,12 +129,12 @@ def attributions(groups: Any, names: list) -> tuple[tuple, tuple]:
     clash = [n for k, n in enumerate(names) if k not in member_of and n in groups]
     if clash:
         raise ValueError(f"groups: {clash} name columns outside of the group; rename the group")
-    own: dict = {}
+    columns: dict = {}
     for k in range(len(names)):
         group = member_of.get(k)
-        own.setdefault(("column", k) if group is None else ("group", group), []).append(k)
-    labels = tuple(names[where] if kind == "column" else where for kind, where in own)
-    return labels, tuple(tuple(columns) for columns in own.values())
+        columns.setdefault(("column", k) if group is None else ("group", group), []).append(k)
+    labels = tuple(names[where] if kind == "column" else where for kind, where in columns)
+    return Attributions(labels, tuple(tuple(c) for c in columns.values()), len(names))
 
 
 def position(name: Any, names: list, where: str, what: str = "column") -> int:
@@ -144,6 +145,16 @@ def position(name: Any, names: list, where: str, what: str = "column") -> int:
     if whole and 0 <= name < len(names):
         return int(name)
     raise ValueError(f"{where}: there is no {what} {brief(name)}; there are {brief(list(names))}")
+
+
+def positions(chosen: Any, names: list, where: str, what: str = "column") -> list[int]:
+    """Return the positions of some columns, all if `chosen` is None."""
+    if chosen is None:
+        return list(range(len(names)))
+    wanted = list(chosen) if np.iterable(chosen) and not isinstance(chosen, str) else []
+    if not wanted:
+        raise ValueError(f"{where} must be a list of {what}s, got {brief(chosen)}")
+    return [position(name, names, where, what) for name in wanted]
 
 
 def read_domain(domain: Any, names: list) -> dict[int, tuple[float, float]]:

@@ -275,7 +275,7 @@ def test_boosting_libraries(library):
     classifier.fit(numbers, np.digitize(y, [0.5, 1.5]))
     explainer = MeasureExplainer(classifier, "conditional").fit(Z)
     assert explainer.explain(X).values.shape == (12, 3, 3)
-    black = MeasureExplainer(explainer._output, "conditional").fit(Z).explain(X)
+    black = MeasureExplainer(explainer.pieces_.output, "conditional").fit(Z).explain(X)
     assert_allclose(explainer.explain(X).values, black.values, atol=1e-5)
 
 

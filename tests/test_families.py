@@ -11,6 +11,7 @@ from scipy.special import ndtr, ndtri
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LinearRegression
 
+from skattr.engines import laws
 from skattr.measures import mixture
 from skattr.measures.copula import learn_copula
 from skattr.measures.full_mixture import Fit as FullFit
@@ -435,7 +436,7 @@ def test_normal_masses(mean, scale):
     grid = forest_grid()
     for k in range(2):
         law = Normal(mean, scale, k)
-        masses = law.coded(grid).masses(grid, k)
+        masses = laws.masses(laws.as_masses(law, grid), grid, k)
         ends, codes = grid.partition(k)
         wanted = np.zeros(grid.cells[k].n_codes)
         for low, high, code in zip(ends[:-1], ends[1:], codes, strict=True):
@@ -454,7 +455,7 @@ def test_a_normal_law_without_scale_is_a_point():
     grid = forest_grid()
     edge = grid.partition(0)[0][2]
     for value in (edge, np.nextafter(edge, np.inf), 0.0):
-        masses = Normal(value, 0.0, "a").masses(grid, 0)
+        masses = laws.masses(Normal(value, 0.0, "a"), grid, 0)
         assert masses[grid.encode_values(0, np.array([value]))[0]] == 1 == masses.sum()
 
 
@@ -470,7 +471,7 @@ def test_normal_laws_need_ranges():
 
     for partition in (None, (np.array([0.0, 1.0, np.inf]), np.array([1, 2]))):
         with pytest.raises(ValueError, match=r"column 'a'.*normal law on it is not known exactly"):
-            Normal(0.0, 1.0, "a").masses(NoRanges(partition), 0)
+            laws.masses(Normal(0.0, 1.0, "a"), NoRanges(partition), 0)
 
 
 # ------------------------------------------------------------------------------ full covariances

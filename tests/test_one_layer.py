@@ -21,7 +21,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
 from skattr import MeasureExplainer
-from skattr.engines.base import Jobs
+from skattr.attributions import Attributions
+from skattr.engines import Rows, RunOptions
 from skattr.engines.first_layer import Laws
 from skattr.engines.one_layer_uniform import OneLayerUniform, _values
 from skattr.engines.polytopes import Cells
@@ -156,7 +157,9 @@ def test_kinds_of_units_under_normal_laws(kind):
     network = random_network(3, 3, [5], kind=kind)
     explainer = MeasureExplainer(random_perceptron(3, 3, [5], kind=kind), GAUSSIAN).fit(X)
     term = explainer._solution.terms[0]
-    found = term.engine.integrate(network, term.state, X[:2], None, ((0,), (1,), (2,)), [1], Jobs())
+    found = term.engine.integrate(
+        network, term.passes[0].state, Rows(X[:2]), Attributions.single(range(3)), [1], RunOptions()
+    ).values.value
     u = np.random.default_rng(0).random((100_000, 3))
     for i in range(2):
         f = network.forward(explainer.measure_.family_.points(u, X[i, [1]], [1]))

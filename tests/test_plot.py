@@ -30,7 +30,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 import skattr
 from skattr import Curve, Explanation, MeasureExplainer, plot
 from skattr._numbers import raw
-from skattr.curves import FunctionTable, LevelTable
+from skattr.curves.evaluated import Evaluated, EvaluatedLevels
 from skattr.measures import Conditional, Expectation, PartialDependence, Uniform
 from skattr.plot import drawing
 
@@ -472,7 +472,7 @@ def test_missing_values_have_a_line():
 def test_thin_support_is_shaded(tree):
     data = np.array([1.0, 2.0, 3.0, 4.0, 4.0, np.nan])
     support = np.array([10.0, 50.0, 29.0, 12.0, 12.0, 1.0])
-    curve = Curve("x", ("prediction",), FunctionTable(lambda v: np.c_[v], np.array([0.0, 5.0])))
+    curve = Curve("x", ("prediction",), Evaluated(lambda v: np.c_[v], np.array([0.0, 5.0])))
     ax = plot.curve(curve, data=data, support=support)
     (shade,) = ax.collections
     spans = [path.get_extents() for path in shade.get_paths()]
@@ -494,7 +494,7 @@ def levels_curve(values, missing=None, other=None, **more):
 
     gone = [] if missing is None else [None]
     rest = [] if other is None else ["not there"]
-    return Curve("c", ("prediction",), LevelTable(function, list(values), gone, rest), **more)
+    return Curve("c", ("prediction",), EvaluatedLevels(function, list(values), gone, rest), **more)
 
 
 def test_levels_are_bars():
@@ -637,7 +637,7 @@ def test_what_cannot_be_drawn_together(tree):
         plot.curve([tree.curve("bmi"), tree.curve("age")])
     with pytest.raises(ValueError, match="2 curves, but labels"):
         plot.curve([tree.curve("bmi"), tree.curve("bmi")], labels=["a"])
-    numbers = Curve("c", ("prediction",), FunctionTable(lambda v: np.c_[v], np.array([0.0, 5.0])))
+    numbers = Curve("c", ("prediction",), Evaluated(lambda v: np.c_[v], np.array([0.0, 5.0])))
     with pytest.raises(ValueError, match="levels, line"):
         plot.curve([levels_curve({"a": 1.0}), numbers])
     with pytest.raises(ValueError, match="does not know its offset"):
@@ -658,7 +658,7 @@ def test_dates_are_dates(zone):
     days = pd.Series(pd.date_range("2022-01-01", periods=700, tz=zone))
     numbers = np.arange(700.0)
     points = days.to_numpy() if zone is None else days
-    curve = Curve("day", ("prediction",), FunctionTable(lambda v: numbers[:, None], points))
+    curve = Curve("day", ("prediction",), Evaluated(lambda v: numbers[:, None], points))
     ax = plot.curve(curve, data=days.mask(days.index == 3))
     np.testing.assert_allclose(
         ax.lines[0].get_xdata(), date2num(days.dt.tz_localize(None).to_numpy())
@@ -670,14 +670,14 @@ def test_dates_are_dates(zone):
 
 
 def test_functions_of_few_points_and_of_times():
-    one = Curve("x", ("prediction",), FunctionTable(lambda v: np.ones((len(v), 1)), np.array([3])))
+    one = Curve("x", ("prediction",), Evaluated(lambda v: np.ones((len(v), 1)), np.array([3])))
     saved(plot.curve(one, data=[3, 3]))
     waits = pd.to_timedelta([1, 2], unit="D").to_numpy()
-    late = Curve("x", ("prediction",), FunctionTable(lambda v: np.ones((len(v), 1)), waits))
+    late = Curve("x", ("prediction",), Evaluated(lambda v: np.ones((len(v), 1)), waits))
     ax = plot.curve(late, data=waits)
     assert ax.lines[0].get_xdata().tolist() == [1, 2] and ax.get_xlabel().startswith("x (days)")
     words = np.array(["a", "b"], dtype=object)
-    named = Curve("x", ("prediction",), FunctionTable(lambda v: np.ones((len(v), 1)), words))
+    named = Curve("x", ("prediction",), Evaluated(lambda v: np.ones((len(v), 1)), words))
     assert [t.get_text() for t in plot.curve(named).get_xticklabels()] == ["a", "b"]
 
 
@@ -910,9 +910,7 @@ def test_hostile_names_are_drawn_as_they_are(draw):
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_names_of_curves(name):
-    one = Curve(
-        name, (name,), FunctionTable(lambda v: np.c_[v], np.array([0.0, 5.0])), scale="logit"
-    )
+    one = Curve(name, (name,), Evaluated(lambda v: np.c_[v], np.array([0.0, 5.0])), scale="logit")
     ax = plot.curve([one, one], labels=[name, "b"], data=[1.0, 2.0])
     assert ax.get_xlabel() == drawing.shorten(name) + "\n2 rows"
     assert [t.get_text() for t in ax.get_legend().get_texts()] == [drawing.shorten(name, 60), "b"]
@@ -1059,7 +1057,7 @@ def test_labels_of_ticks_do_not_touch(draw, size, width):
 @pytest.mark.parametrize("size", [1.234e-4, 123456.7])
 def test_labels_of_a_curve_do_not_touch(size):
     x = size * np.arange(1.0, 20)
-    curve = Curve("x", ("prediction",), FunctionTable(lambda v: np.asarray(v)[:, None], x), None)
+    curve = Curve("x", ("prediction",), Evaluated(lambda v: np.asarray(v)[:, None], x), None)
     figure, ax = plt.subplots(figsize=(3, 3), layout="constrained")
     plot.curve(curve, centered=False, ax=ax)
     assert_apart(figure, ax)
@@ -1194,7 +1192,7 @@ def test_no_curve_is_cut_off(size, tree, diabetes):
         assert_whole(plot.curve([curve, curve], data=[*[*names][:n], None]))
     days = pd.date_range("2022-01-01", periods=700).to_numpy()
     numbers = size * np.arange(700.0)[:, None]
-    assert_whole(plot.curve(Curve("day", ("y",), FunctionTable(lambda v: numbers, days))))
+    assert_whole(plot.curve(Curve("day", ("y",), Evaluated(lambda v: numbers, days))))
     assert_whole(plot.curve(tree.curve("bmi"), data=diabetes[0]["bmi"]))
 
 

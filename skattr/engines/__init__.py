@@ -1,18 +1,20 @@
-"""∫: one algorithm a file, each for one kind of pieces and one view of a measure."""
+"""∫: one algorithm per file, each for one kind of pieces and some views of a measure."""
 
-from skattr.engines.base import Approximation, Engine, Jobs, TooCostly, is_asked_for
+from skattr.engines.base import Engine, Integral, Rows, RunOptions, TooCostly, is_asked_for
 from skattr.engines.quasi_monte_carlo import QuasiMonteCarlo
 from skattr.engines.riemann import Riemann
-from skattr.engines.table import ENGINES, choose
+from skattr.engines.table import ENGINES, choose, engine_table
 
 __all__ = [
     "ENGINES",
-    "Approximation",
     "Engine",
-    "Jobs",
+    "Integral",
     "QuasiMonteCarlo",
     "Riemann",
+    "Rows",
+    "RunOptions",
     "TooCostly",
     "choose",
+    "engine_table",
     "is_asked_for",
 ]

@@ -1,127 +1,135 @@
-"""A sum of pieces of different kinds: each addend by its own engine, and the results added up.
+"""A sum of pieces of different kinds: one engine per addend, and the results added up.
 
 ∫ (f_1 + f_2) dμ = ∫ f_1 dμ + ∫ f_2 dμ, exact where the addends are.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from skattr.engines.additive import AdditiveTerms
-from skattr.engines.base import Engine, Jobs, Own
-from skattr.engines.binned_additive import BinnedAdditive
-from skattr.engines.binned_products import BinnedProducts
-from skattr.engines.binned_rows import BinnedRows, look_up
-from skattr.engines.box_products import BoxProducts
-from skattr.engines.lines import Lines
-from skattr.engines.one_violation import OneViolation
-from skattr.engines.products import ProductTerms
+from skattr.attributions import Attributions
+from skattr.curves.base import ColumnFunction
+from skattr.engines.base import Engine, Integral, Rows, RunOptions
+from skattr.engines.estimates import Estimate
+from skattr.engines.lookups import look_up
 from skattr.measures.base import Measure
-from skattr.pieces import Boxes, Pieces, Sum
-
-ENGINES = (
-    OneViolation(), BinnedRows(), BoxProducts(), AdditiveTerms(), BinnedAdditive(), ProductTerms(),
-    BinnedProducts(), Lines(),
-)  # fmt: skip
+from skattr.pieces import Pieces, Sum
 
 
 @dataclass(eq=False)
 class Addend:
-    """The engine of one addend, its state, and the curves that it has."""
+    """The engine of one addend, its state, and its curves."""
 
     engine: Engine
     state: Any
-    own: Own
-    tables: list = field(default_factory=list)
+    attributions: Any  # those that have curves
+    curves: Sequence[ColumnFunction | None] = field(default_factory=list)
 
 
 class Addends(Engine):
-    """The sum of what the engines of all addends give."""
+    """The sum of what the engines of all addends give.
+
+    Parameters
+    ----------
+    engines : tuple of Engine
+        The exact engines to choose from, in order of preference.
+    """
 
     name = "addends"
-    needs = (Sum, "rows")
+    kind = Sum
+    views = ("rows", "bins", "factors")
+    gives = "exact; groups"
+    needs_partition = True
 
-    def refuses(self, pieces: Pieces, term: Measure) -> str | None:
-        """Return the reason why this engine cannot serve, or None."""
-        if not isinstance(pieces, Sum):
-            return super().refuses(pieces, term)
+    def __init__(self, engines: tuple[Engine, ...] = ()) -> None:
+        self.engines = engines
+
+    def _engine(self, addend: Pieces, measure: Measure) -> Engine | None:
+        able = (engine for engine in self.engines if engine.refuses(addend, measure) is None)
+        return next(able, None)
+
+    def objection(self, pieces: Sum, measure: Measure) -> str | None:
+        """Return which addend no engine serves, or None."""
         for addend in pieces.addends:
-            if _engine(addend, term) is None:
-                return f"no engine has a view of {term!r} for {addend.describe()}"
+            if self._engine(addend, measure) is None:
+                return f"no engine has a view of {measure!r} for {addend.describe()}"
         return None
 
-    def cost(self, pieces: Sum, term: Measure) -> str:
-        """Say what the addends cost."""
-        found = [(_engine(addend, term), addend) for addend in pieces.addends]
+    def cost(self, pieces: Sum, measure: Measure) -> str:
+        """Describe the cost of each addend."""
+        pairs = [(self._engine(addend, measure), addend) for addend in pieces.addends]
         return "; and ".join(
-            f"{engine.name}: {engine.cost(addend, term)}" for engine, addend in found if engine
+            f"{engine.name}: {engine.cost(addend, measure)}" for engine, addend in pairs if engine
         )
 
-    def prepare(self, pieces: Sum, term: Measure, own: Own, jobs: Jobs) -> list[Addend]:
+    def prepare(
+        self, pieces: Sum, measure: Measure, attributions: Attributions, options: RunOptions
+    ) -> list[Addend]:
         """Prepare all addends."""
+        curved = attributions if measure.depends != "nothing" else ()
         result = []
-        curves = own if term.depends != "nothing" else ()
         for addend in pieces.addends:
-            engine = _engine(addend, term)
+            engine = self._engine(addend, measure)
             assert engine is not None
-            result.append(Addend(engine, engine.prepare(addend, term, own, jobs), curves))
+            state = engine.prepare(addend, measure, attributions, options)
+            result.append(Addend(engine, state, curved))
         return result
 
     def merge(self, a: list[Addend], b: list[Addend]) -> list[Addend]:
         """Join the batches of all addends."""
         return [
-            replace(x, state=x.engine.merge(x.state, y.state), tables=[])
+            replace(x, state=x.engine.merge(x.state, y.state), curves=[])
             for x, y in zip(a, b, strict=True)
         ]
 
-    def finish(self, pieces: Sum, state: list[Addend], jobs: Jobs) -> list[Addend]:
+    def finish(self, pieces: Sum, state: list[Addend], options: RunOptions) -> list[Addend]:
         """Finish all addends."""
         result = []
-        for addend, one in zip(pieces.addends, state, strict=True):
-            finished = one.engine.finish(addend, one.state, jobs)
-            tables = one.engine.tables(addend, finished, one.own)
-            result.append(replace(one, state=finished, tables=tables))
+        for part, addend in zip(pieces.addends, state, strict=True):
+            finished = addend.engine.finish(part, addend.state, options)
+            curves = addend.engine.curves(part, finished, addend.attributions)
+            result.append(replace(addend, state=finished, curves=curves))
         return result
 
-    def mean(self, pieces: Sum, state: list[Addend]) -> np.ndarray:
+    def mean(self, pieces: Sum, state: list[Addend]) -> Estimate:
         """Return the sum of the means."""
-        total = np.zeros(pieces.n_outputs)
-        for addend, one in zip(pieces.addends, state, strict=True):
-            mean = one.engine.mean(addend, one.state)
+        total = Estimate(np.zeros(pieces.n_outputs))
+        for part, addend in zip(pieces.addends, state, strict=True):
+            mean = addend.engine.mean(part, addend.state)
             assert mean is not None
             total = total + mean
         return total
 
     def integrate(
-        self, pieces: Any, state: Any, X: Any, codes: Any, own: Own, chosen: list[int], jobs: Jobs
-    ) -> np.ndarray:
+        self,
+        pieces: Any,
+        state: Any,
+        rows: Rows,
+        attributions: Attributions,
+        chosen: list[int],
+        options: RunOptions,
+    ) -> Integral:
         """Return the sum of the addends' values."""
-        result = np.zeros((len(X), len(chosen), pieces.n_outputs))
-        for addend, one in zip(pieces.addends, state, strict=True):
-            if isinstance(addend, Boxes):
-                grid, codes = addend.grid.meet(X)
-                addend = addend.on(grid)
+        result = np.zeros((len(rows.X), len(chosen), pieces.n_outputs))
+        for part, addend in zip(pieces.addends, state, strict=True):
+            met, codes = part.meet(rows.X)
+            these = Rows(rows.X, codes)
+            integrate = partial(addend.engine.integrate, met, addend.state)
             rest = []
-            for place, a in enumerate(chosen):
-                table, k = one.tables[a], own[a][0]
-                if table is None:
-                    rest.append(place)
-                elif isinstance(table, np.ndarray):
-                    result[:, place] += table[codes[k]]
-                else:
-                    result[:, place] += look_up(
-                        one.engine, addend, one.state, table, X, codes, own, a, jobs
-                    )
+            for i, a in enumerate(chosen):
+                curve = addend.curves[a]
+                if curve is None:
+                    rest.append(i)
+                    continue
+                off = partial(integrate, attributions=attributions, chosen=[a], options=options)
+                result[:, i] += look_up(curve, these, attributions[a][0], off)
             if rest:
-                todo = [chosen[place] for place in rest]
-                result[:, rest] += one.engine.integrate(
-                    addend, one.state, X, codes, own, todo, jobs
-                )
-        return result
-
-
-def _engine(addend: Pieces, term: Measure) -> Engine | None:
-    return next((engine for engine in ENGINES if engine.refuses(addend, term) is None), None)
+                wanted = [chosen[i] for i in rest]
+                integral = integrate(these, attributions, wanted, options)
+                result[:, rest] += integral.values.value
+        return Integral(Estimate(result))

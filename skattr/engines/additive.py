@@ -13,18 +13,20 @@ from typing import Any
 
 import numpy as np
 
-from skattr.engines.base import Engine, Jobs, Own
-from skattr.engines.exact_laws import why_inexact
+from skattr.attributions import Attributions
+from skattr.engines import backgrounds, laws
+from skattr.engines.base import Engine, Integral, Rows, RunOptions
+from skattr.engines.estimates import Estimate
+from skattr.engines.laws import why_inexact
 from skattr.measures.base import Measure
-from skattr.measures.laws import Total
-from skattr.pieces import Additive, Pieces
+from skattr.pieces import Additive
 
 
 @dataclass(eq=False)
 class Means:
     """What the laws say of the term of each column, and the means that follow from it."""
 
-    components: list  # (π_c, one summed law a column)
+    components: list  # (π_c, what `laws.mean` needs of one law per column)
     means: np.ndarray | None = None  # (d, k)
 
 
@@ -32,60 +34,67 @@ class AdditiveTerms(Engine):
     """Means of the terms of all columns, and the own terms of each row."""
 
     name = "additive"
-    needs = (Additive, "rows")
+    kind = Additive
+    views = ("rows", "factors")
+    gives = "exact; groups"
 
-    def refuses(self, pieces: Pieces, term: Measure) -> str | None:
-        """Return the reason why this engine cannot serve, or None."""
-        if isinstance(pieces, Additive) and "factors" in term.views:
-            return why_inexact(term, lambda law, k: law.mean(pieces, k))
-        return super().refuses(pieces, term)
+    def objection(self, pieces: Additive, measure: Measure) -> str | None:
+        """Return which law has no exact mean, or None."""
+        return why_inexact(measure, lambda law, k: laws.mean(law, pieces, k))
 
-    def cost(self, pieces: Additive, term: Measure) -> str:
-        """Say what it costs."""
-        return "fit: one evaluation of each row; explain: one term a value"
+    def cost(self, pieces: Additive, measure: Measure) -> str:
+        """Describe one evaluation per row."""
+        return "fit: one evaluation per row; explain: one term per value"
 
-    def prepare(self, pieces: Additive, term: Measure, own: Own, jobs: Jobs) -> Means:
+    def prepare(
+        self, pieces: Additive, measure: Measure, attributions: Attributions, options: RunOptions
+    ) -> Means:
         """Sum the terms over the background, or keep the laws."""
-        if "rows" in term.views:
-            background, _ = term.rows()
+        if "rows" in measure.views:
+            background, _ = measure.rows()
             weight = float(background.weights.sum())
-            return Means([(1.0, [Total(total, weight) for total in background.summed(pieces)])])
-        components, _ = term.factors()
-        return Means([(share, [law.summed(pieces) for law in laws]) for share, laws in components])
+            sums = backgrounds.sum_terms(background, pieces)
+            return Means([(1.0, [laws.Total(total, weight) for total in sums])])
+        components, _ = measure.factors()
+        return Means(
+            [(share, [laws.as_means(law, pieces) for law in each]) for share, each in components]
+        )
 
     def merge(self, a: Means, b: Means) -> Means:
         """Join the laws."""
-        return Means(
-            [
-                (share, [one.merge(other) for one, other in zip(laws, more, strict=True)])
-                for (share, laws), (_, more) in zip(a.components, b.components, strict=True)
-            ]
-        )
+        return Means(laws.merge_components(a.components, b.components))
 
-    def finish(self, pieces: Additive, state: Means, jobs: Jobs) -> Means:
+    def finish(self, pieces: Additive, state: Means, options: RunOptions) -> Means:
         """Make the means."""
         means = [
-            share * np.array([law.mean(pieces, k) for k, law in enumerate(laws)])
-            for share, laws in state.components
+            share * np.array([laws.mean(law, pieces, k) for k, law in enumerate(each)])
+            for share, each in state.components
         ]
         return replace(state, means=np.sum(means, axis=0))
 
-    def mean(self, pieces: Additive, state: Means) -> np.ndarray:
+    def mean(self, pieces: Additive, state: Means) -> Estimate:
         """Return the integral of f where nothing is pinned."""
         assert state.means is not None
-        return pieces.constant + state.means.sum(axis=0)
+        return Estimate(pieces.constant + state.means.sum(axis=0))
 
     def integrate(
-        self, pieces: Any, state: Any, X: Any, codes: Any, own: Own, chosen: list[int], jobs: Jobs
-    ) -> np.ndarray:
+        self,
+        pieces: Any,
+        state: Any,
+        rows: Rows,
+        attributions: Attributions,
+        chosen: list[int],
+        options: RunOptions,
+    ) -> Integral:
         """Return the mean of f, and what the own terms are more than their means."""
-        mean = self.mean(pieces, state)
-        result = np.zeros((len(X), len(chosen), pieces.n_outputs))
-        columns = sorted({k for a in chosen for k in own[a]})
-        place = {k: i for i, k in enumerate(columns)}
-        for block, terms in pieces.in_blocks(X, columns):
+        mean = self.mean(pieces, state).value
+        result = np.zeros((len(rows.X), len(chosen), pieces.n_outputs))
+        columns = sorted({k for a in chosen for k in attributions[a]})
+        position = {k: i for i, k in enumerate(columns)}
+        for block, terms in pieces.in_blocks(rows.X, columns):
             terms -= state.means[columns]
             for i, a in enumerate(chosen):
-                for k in own[a]:
-                    result[block, i] += terms[:, place[k]]
-        return mean + result  # in this order a column without a term gets the mean to the last bit
+                for k in attributions[a]:
+                    result[block, i] += terms[:, position[k]]
+        # in this order a column without a term gets the mean to the last bit
+        return Integral(Estimate(mean + result))

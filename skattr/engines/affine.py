@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 
 from skattr import frames
-from skattr.engines.base import Engine, Jobs, Own
+from skattr.attributions import Attributions
+from skattr.engines.base import Engine, Integral, Rows, RunOptions
+from skattr.engines.estimates import Estimate
 from skattr.measures.base import Measure
-from skattr.pieces import Additive, Pieces
+from skattr.pieces import Additive
 
 ROW_BLOCK = 65_536  # rows whose centres are there at a time
 
@@ -23,39 +25,44 @@ class AffineMeans(Engine):
     """Evaluates an affine model at the centres of the measure."""
 
     name = "affine"
-    needs = (Additive, "centers")
+    kind = Additive
+    views = ("centers",)
+    gives = "exact, if all terms are affine; groups"
     knows_mean = False
 
-    def refuses(self, pieces: Pieces, term: Measure) -> str | None:
-        """Return the reason why this engine cannot serve, or None."""
-        if isinstance(pieces, Additive) and "centers" in term.views:
-            bent = [name for k, name in enumerate(pieces.names) if not pieces.is_affine(k)]
-            return f"the term of column {bent[0]!r} is not known to be affine" if bent else None
-        return super().refuses(pieces, term)
+    def objection(self, pieces: Additive, measure: Measure) -> str | None:
+        """Return which column has a term that is not affine, or None."""
+        bent = [name for k, name in enumerate(pieces.names) if not pieces.is_affine(k)]
+        return f"the term of column {bent[0]!r} is not known to be affine" if bent else None
 
-    def cost(self, pieces: Additive, term: Measure) -> str:
-        """Say what it costs."""
-        return "explain: one evaluation a value"
+    def cost(self, pieces: Additive, measure: Measure) -> str:
+        """Describe one evaluation per value."""
+        return "explain: one evaluation per value"
 
-    def prepare(self, pieces: Additive, term: Measure, own: Own, jobs: Jobs) -> Measure:
+    def prepare(
+        self, pieces: Additive, measure: Measure, attributions: Attributions, options: RunOptions
+    ) -> Measure:
         """Keep the measure, which knows its centres."""
-        return term
-
-    def mean(self, pieces: Additive, state: Measure) -> None:
-        """Leave the mean of the reference to another engine."""
-        return None
+        return measure
 
     def integrate(
-        self, pieces: Any, state: Any, X: Any, codes: Any, own: Own, chosen: list[int], jobs: Jobs
-    ) -> np.ndarray:
+        self,
+        pieces: Any,
+        state: Any,
+        rows: Rows,
+        attributions: Attributions,
+        chosen: list[int],
+        options: RunOptions,
+    ) -> Integral:
         """Return the model's values at the centres of all rows and attributions."""
+        X = rows.X
         result = np.empty((len(X), len(chosen), pieces.n_outputs))
         for start in range(0, len(X), ROW_BLOCK):
-            rows = frames.take_rows(X, slice(start, start + ROW_BLOCK))
-            for place, a in enumerate(chosen):
-                centers = state.centers(rows, own[a])
+            some = frames.take_rows(X, slice(start, start + ROW_BLOCK))
+            for i, a in enumerate(chosen):
+                centers = state.centers(some, attributions[a])
                 for block, terms in pieces.in_blocks(centers, list(range(len(pieces.names)))):
                     # one column after the other: a row's bits do not depend on the rows around it
                     total = sum(terms.transpose(1, 0, 2), pieces.constant)
-                    result[start + block.start : start + block.stop, place] = total
-        return result
+                    result[start + block.start : start + block.stop, i] = total
+        return Integral(Estimate(result))

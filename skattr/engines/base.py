@@ -1,173 +1,237 @@
-"""∫: engines, each one algorithm for one kind of pieces and one view of a measure.
+"""∫: engines, each one algorithm for one kind of pieces and some views of a measure.
 
-The protocol. An engine says what it `needs`: (a kind of Pieces, the name of a view), and has
+An engine declares what it serves and what it gives, as class attributes:
 
-- `refuses(pieces, term)`: the reason why it cannot serve, or None;
-- `prepare(pieces, term, own, jobs)` → state: arrays, not normalised where batches add up;
-- `merge(a, b)` → the state of both batches, if the measures with this view add up;
-- `finish(pieces, state, jobs)` → the state, with what is computed once all batches are there;
-- `mean(pieces, state)` → ∫ f d(reference of the term), (k,), if `has_mean(term)`, else None;
-- `tables(pieces, state, own)` → for each attribution that is a function of one column's code its
-  values, (n_codes, k); for one that looks at the raw value too a curve with a method
-  `at(codes, values)` → (n, k); else None;
-- `integrate(pieces, state, X, codes, own, chosen, jobs)` → (n, len(chosen), k): some attributions
-  at the rows of X, where there is no table. `codes` are those of X, if the pieces have a grid;
-- `cost(pieces, term)`: in words, for `describe()`; `outlook(state, own)`: how much work explaining
-  is; `certificate(state)`: how small its error is.
+- `kind`: the class of pieces, and `views`: the views of a measure, one of which it needs;
+- `gives`: what comes out, in a few words, for the table of all engines;
+- `exact`: whether values are the integral up to rounding;
+- `needs_partition`: whether its sums are right only if every column belongs to exactly one
+  attribution; overlapping attributions are then prepared in several passes;
+- `knows_mean`: whether `mean` gives the integral against the reference of the measure;
+- `smooth`: whether its curves are other than step functions.
+
+What depends on model and measure is computed in `prepare`, what depends on x in `integrate`. A
+state consists of numpy arrays, plain containers and our own classes, so that it pickles.
 
 An engine whose cost is known only once it runs raises `TooCostly` in `prepare`; under "auto" the
-terms are planned again without it. If `may_estimate(term, jobs)`, an exact engine may find that a
-single value costs too much: its `integrate` returns an `Estimate` then, of error 0 elsewhere. What
-it can prove of the values at hand it notes by `certify`.
-
-An engine that is not `exact` is an `Approximation`: its `mean` is an `Estimate`, and in place of
-`integrate` it has
-
-- `estimate(pieces, state, X, own, chosen, jobs)` → the values (n, len(chosen), k) as an `Estimate`
-  whose standard error should not exceed `jobs.error`, and the masses of the measures, an `Estimate`
-  (n, len(chosen), 1), where `mass` is None because it depends on x or j.
-
-A measure that depends on the "attribution" alone is, to an engine, one measure for each of them
-that depends on nothing. What depends on model and measure is done in `prepare`, what depends on x
-in `integrate`. A state is numpy arrays, plain containers and our own classes, so that it pickles.
+terms are planned again without it. A measure that depends on the "attribution" alone is, to an
+engine, one measure for each attribution that depends on nothing.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from skattr import frames
+from skattr.attributions import Attributions
+from skattr.curves.base import ColumnFunction
 from skattr.engines.estimates import Estimate
 from skattr.measures.base import Measure
 from skattr.pieces import Pieces
 
-Own = tuple[tuple[int, ...], ...]
 
+@dataclass(frozen=True)
+class RunOptions:
+    """How to run: workers, progress, and where approximations start and stop."""
 
-class Jobs(NamedTuple):
-    """How to run: the workers, as joblib counts them, and where approximations start and stop."""
-
-    n_jobs: int | None = None
+    n_jobs: int | None = None  # as joblib counts them
     verbose: int | None = 0  # whether to show progress; None: once it takes long
     tol: float = 1e-2  # largest standard error of a value, in units of the spread of f
     error: np.ndarray | None = None  # (k,) the largest standard error of a value of one term
     max_evals: float = 100_000  # evaluations of f for one value
     seed: int = 0
     without: tuple[str, ...] = ()  # engines that were found to cost too much
-    certificate: dict | None = None  # where exact engines note what they can prove
     engine: Any = "auto"  # what the user asked for
 
 
 class TooCostly(ValueError):
-    """An engine's word that one value takes more than `max_evals`."""
+    """Raised when one value takes an engine more than `max_evals`."""
 
     def __init__(self, engine: str, message: str) -> None:
         super().__init__(message)
         self.engine = engine
 
 
-def certify(jobs: Jobs, found: dict) -> None:
-    """Note what is known of the error of values: counts add up, errors are the largest."""
-    if jobs.certificate is not None:
-        join_certificates(jobs.certificate, found)
+class Rows(NamedTuple):
+    """Explained rows, and their codes (d, n) where the pieces have a grid."""
+
+    X: Any
+    codes: np.ndarray | None = None
+
+    def take(self, rows: np.ndarray) -> Rows:
+        """Return some of the rows."""
+        codes = None if self.codes is None else np.ascontiguousarray(self.codes[:, rows])
+        return Rows(frames.take_rows(self.X, rows), codes)
 
 
-def join_certificates(whole: dict, found: dict) -> None:
-    """Add what is known of more values."""
-    for name, number in found.items():
-        if name in whole:
-            number = whole[name] + number if isinstance(number, int) else max(whole[name], number)
-        whole[name] = number
+@dataclass(frozen=True, eq=False)
+class Integral:
+    """What `Engine.integrate` returns.
+
+    Parameters
+    ----------
+    values : Estimate
+        Of shape (n, len(chosen), k), with error 0 where it is exact.
+    masses : Estimate, optional
+        The masses of the measures, (n, len(chosen), 1), where they depend on x or j and are
+        estimated.
+    certificate : dict
+        What can be proved of the error of the values: counts add up, errors are the largest.
+    """
+
+    values: Estimate
+    masses: Estimate | None = None
+    certificate: dict = field(default_factory=dict)
+
+
+def join_certificates(*certificates: dict) -> dict:
+    """Join what is known of several values: counts add up, errors are the largest."""
+    whole: dict = {}
+    for certificate in certificates:
+        for name, number in certificate.items():
+            if name in whole:
+                before = whole[name]
+                number = before + number if isinstance(number, int) else max(before, number)
+            whole[name] = number
+    return whole
 
 
 class Engine(BaseEstimator):
     """An algorithm for ∫ f dμ. Settings, if it has any, are constructor parameters."""
 
     name: str
-    needs: tuple[type[Pieces], str]
+    kind: type[Pieces]
+    views: tuple[str, ...]
+    gives = "exact"
     exact = True
-    knows_mean = True  # whether `mean` gives the integral against the term's reference
-    smooth = False  # whether its curves are no step functions
+    needs_partition = False
+    knows_mean = True
+    smooth = False
 
-    def refuses(self, pieces: Pieces, term: Measure) -> str | None:
-        """Return the reason why this engine cannot serve, or None."""
-        kind, view = self.needs
-        if not isinstance(pieces, kind):
-            return f"it needs {kind.__name__}, the model is {pieces.describe()}"
-        if view not in term.views:
-            return f"it needs the view {view!r}, {term!r} has {', '.join(term.views)}"
+    def refuses(self, pieces: Pieces, measure: Measure) -> str | None:
+        """Return the reason why this engine cannot serve, or None.
+
+        Parameters
+        ----------
+        pieces : Pieces
+            The model.
+        measure : Measure
+            Fitted, and not a combination.
+        """
+        if not isinstance(pieces, self.kind):
+            return f"it needs {self.kind.__name__}, the model is {pieces.describe()}"
+        if not set(self.views) & set(measure.views):
+            needed = " or ".join(repr(view) for view in self.views)
+            return f"it needs the view {needed}, {measure!r} has {', '.join(measure.views)}"
+        return self.objection(pieces, measure)
+
+    def objection(self, pieces: Any, measure: Any) -> str | None:
+        """Return why this engine cannot serve although kind and view fit, or None."""
         return None
 
-    def suits(self, pieces: Pieces, term: Any, jobs: Jobs) -> str | None:
+    def suits(self, pieces: Any, measure: Any, options: RunOptions) -> str | None:
         """Return why another engine is better although this one could serve, or None."""
         return None
 
-    def may_estimate(self, term: Measure, jobs: Jobs) -> bool:
+    def may_estimate(self, measure: Measure, options: RunOptions) -> bool:
         """Tell whether some values may turn out to be estimates."""
         return not self.exact
 
-    def has_mean(self, term: Measure) -> bool:
-        """Tell whether `mean` gives the integral against the reference of this term."""
+    def has_mean(self, measure: Measure) -> bool:
+        """Tell whether `mean` gives the integral against the reference of this measure."""
         return self.knows_mean
 
-    def cost(self, pieces: Any, term: Any) -> str:
-        """Say what it costs."""
+    def cost(self, pieces: Any, measure: Any) -> str:
+        """Describe the cost of `fit` and `explain` in a few words, for `describe()`."""
         raise NotImplementedError
 
-    def outlook(self, state: Any, own: Own) -> str:
-        """Say how much work it is to explain, if that is known before."""
+    def evaluations(self, states: list, options: RunOptions) -> str:
+        """Describe how many evaluations of the model an approximate value takes."""
+        return ""
+
+    def outlook(self, state: Any, attributions: Attributions) -> str:
+        """Describe how much work explaining will be, where that is known."""
         return ""
 
     def certificate(self, state: Any) -> str:
-        """Say how small the error is known to be, if that takes more words than "exact"."""
+        """Describe how small the error is known to be, where "exact" does not say it."""
         return ""
 
-    def prepare(self, pieces: Any, term: Any, own: Own, jobs: Jobs) -> Any:
-        """Do what does not depend on x."""
+    def prepare(
+        self, pieces: Any, measure: Any, attributions: Attributions, options: RunOptions
+    ) -> Any:
+        """Compute what does not depend on x.
+
+        Parameters
+        ----------
+        pieces : Pieces
+            The model.
+        measure : Measure
+            Fitted to one batch of the background.
+        attributions : Attributions
+            What gets a value; a partition of the columns if `needs_partition`.
+        options : RunOptions
+            How to run.
+
+        Returns
+        -------
+        state
+            Not normalised where batches add up.
+        """
         raise NotImplementedError
 
     def merge(self, a: Any, b: Any) -> Any:
         """Join the states of two batches of the background."""
         raise NotImplementedError
 
-    def finish(self, pieces: Any, state: Any, jobs: Jobs) -> Any:
-        """Do what has to wait for all batches of the background."""
+    def finish(self, pieces: Any, state: Any, options: RunOptions) -> Any:
+        """Compute what has to wait for all batches of the background; return the new state."""
         return state
 
-    def mean(self, pieces: Any, state: Any) -> Any:
-        """Return ∫ f d(reference), (k,), or None if it takes another engine."""
+    def mean(self, pieces: Any, state: Any) -> Estimate | None:
+        """Return ∫ f d(reference), (k,), or None if another engine has to compute it."""
         return None
 
-    def tables(self, pieces: Any, state: Any, own: Own) -> list[np.ndarray | None]:
-        """Return the values by code of each attribution, or None."""
-        return [None] * len(own)
+    def curves(
+        self, pieces: Any, state: Any, attributions: Attributions
+    ) -> Sequence[ColumnFunction | None]:
+        """Return each attribution as a function of one column, or None where it is integrated."""
+        return [None] * len(attributions)
 
     def integrate(
-        self, pieces: Any, state: Any, X: Any, codes: Any, own: Own, chosen: list[int], jobs: Jobs
-    ) -> Any:
-        """Return some attributions at the rows of X, (n, len(chosen), k)."""
+        self,
+        pieces: Any,
+        state: Any,
+        rows: Rows,
+        attributions: Attributions,
+        chosen: list[int],
+        options: RunOptions,
+    ) -> Integral:
+        """Integrate some attributions at some rows, where there is no curve.
+
+        Parameters
+        ----------
+        pieces : Pieces
+            The model, on a grid that knows the cells of the rows.
+        state
+            What `finish` returned.
+        rows : Rows
+            The explained rows, n of them.
+        attributions : Attributions
+            Those of `prepare`.
+        chosen : list of int
+            The positions of those that are wanted.
+        options : RunOptions
+            How to run; the standard error of an estimate should not exceed `options.error`.
+        """
         raise NotImplementedError
 
 
 def is_asked_for(engine: Any, name: str) -> bool:
     """Tell whether the user wants this engine, or none that approximates in place of it."""
     return engine in ("exact", name) or (isinstance(engine, Engine) and engine.name == name)
-
-
-class Approximation(Engine):
-    """An algorithm that estimates ∫ f dμ, and its error."""
-
-    exact = False
-
-    @abstractmethod
-    def estimate(
-        self, pieces: Any, state: Any, X: Any, own: Own, chosen: list[int], jobs: Jobs
-    ) -> tuple[Estimate, Estimate | None]:
-        """Return estimates of some attributions at the rows of X, and of masses if they vary."""
-
-    @abstractmethod
-    def evaluations(self, state: Any, jobs: Jobs) -> str:
-        """Say how many evaluations a value takes."""

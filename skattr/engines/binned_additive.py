@@ -13,7 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from skattr.engines.base import Engine, Jobs, Own
+from skattr.attributions import Attributions
+from skattr.engines.base import Engine, Integral, Rows, RunOptions
+from skattr.engines.estimates import Estimate
 from skattr.measures.base import Measure
 from skattr.measures.row_weights import RowWeights
 from skattr.pieces import Additive
@@ -32,26 +34,32 @@ class BinnedAdditive(Engine):
     """The own terms of each row, and the means of the others given its bins."""
 
     name = "binned_additive"
-    needs = (Additive, "bins")
+    kind = Additive
+    views = ("bins",)
+    gives = "exact; groups row by row"
 
-    def cost(self, pieces: Additive, term: Measure) -> str:
-        """Say what it costs."""
+    def cost(self, pieces: Additive, measure: Measure) -> str:
+        """Describe one evaluation per row."""
         return (
-            "fit: one evaluation of each row; explain: one term and one lookup a value, for a "
-            "group one sum over the background"
+            "fit: one evaluation per row; explain: one term and one lookup per value, for a group "
+            "one sum over the background"
         )
 
-    def prepare(self, pieces: Additive, term: Any, own: Own, jobs: Jobs) -> Others:
+    def prepare(
+        self, pieces: Additive, measure: Any, attributions: Attributions, options: RunOptions
+    ) -> Others:
         """Sum the terms of the other columns over the rows of each bin."""
-        background, weights = term.bins()
+        background, weights = measure.bins()
         n, k = len(background), pieces.n_outputs
         columns = list(range(len(background.names)))
-        others = [np.empty((n, k)) for _ in own]
+        others = [np.empty((n, k)) for _ in attributions]
         total = np.zeros(k)
         for block, terms in pieces.in_blocks(background.X, columns):
             before, behind = np.cumsum(terms, axis=1), np.cumsum(terms[:, ::-1], axis=1)[:, ::-1]
             total += weights.weight[block] @ before[:, -1]
-            for rest, a in zip(others, own, strict=True):  # sums, no differences: nothing cancels
+            for rest, a in zip(
+                others, attributions, strict=True
+            ):  # sums, no differences: nothing cancels
                 first, last = a[0], a[-1]
                 inside = [k for k in range(first + 1, last) if k not in a]
                 rest[block] = terms[:, inside].sum(axis=1)
@@ -61,34 +69,41 @@ class BinnedAdditive(Engine):
                     rest[block] += behind[:, last + 1]
         tables = [
             _by_bin(rest, weights, a[0]) if len(a) == 1 else rest
-            for rest, a in zip(others, own, strict=True)
+            for rest, a in zip(others, attributions, strict=True)
         ]
         return Others(weights.released(), pieces.constant + total, tables)
 
-    def mean(self, pieces: Additive, state: Others) -> np.ndarray:
+    def mean(self, pieces: Additive, state: Others) -> Estimate:
         """Return E f."""
-        return state.mean
+        return Estimate(state.mean)
 
     def integrate(
-        self, pieces: Any, state: Any, X: Any, codes: Any, own: Own, chosen: list[int], jobs: Jobs
-    ) -> np.ndarray:
+        self,
+        pieces: Any,
+        state: Any,
+        rows: Rows,
+        attributions: Attributions,
+        chosen: list[int],
+        options: RunOptions,
+    ) -> Integral:
         """Return the own terms, and what the others are given the own bins."""
+        X = rows.X
         result = np.empty((len(X), len(chosen), pieces.n_outputs))
-        for place, a in enumerate(chosen):
-            bins = state.weights.bins_of(X, own[a])
-            if len(own[a]) == 1:
-                result[:, place] = state.tables[a][bins[0]]
+        for i, a in enumerate(chosen):
+            bins = state.weights.bins_of(X, attributions[a])
+            if len(attributions[a]) == 1:
+                result[:, i] = state.tables[a][bins[0]]
                 continue
             kinds, kind = np.unique(bins, axis=1, return_inverse=True)
-            sums = [state.weights.given(own[a], at) @ state.tables[a] for at in kinds.T]
-            result[:, place] = np.array(sums)[kind.reshape(-1)]
-        columns = sorted({k for a in chosen for k in own[a]})
-        place_of = {k: i for i, k in enumerate(columns)}
+            sums = [state.weights.given(attributions[a], at) @ state.tables[a] for at in kinds.T]
+            result[:, i] = np.array(sums)[kind.reshape(-1)]
+        columns = sorted({k for a in chosen for k in attributions[a]})
+        position = {k: i for i, k in enumerate(columns)}
         for block, terms in pieces.in_blocks(X, columns):
-            for place, a in enumerate(chosen):
-                for k in own[a]:
-                    result[block, place] += terms[:, place_of[k]]
-        return pieces.constant + result
+            for i, a in enumerate(chosen):
+                for k in attributions[a]:
+                    result[block, i] += terms[:, position[k]]
+        return Integral(Estimate(pieces.constant + result))
 
 
 def _by_bin(values: np.ndarray, weights: RowWeights, k: int) -> np.ndarray:

@@ -14,7 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from skattr.engines.base import Engine, Jobs, Own
+from skattr.attributions import Attributions
+from skattr.engines.base import Engine, Integral, Rows, RunOptions
+from skattr.engines.estimates import Estimate
 from skattr.engines.product_sums import add_rows, at_rows, value
 from skattr.measures.base import Measure
 from skattr.measures.row_weights import RowWeights
@@ -35,30 +37,38 @@ class BinnedProducts(Engine):
     """The own factors of each row, and the products of the others given its bins."""
 
     name = "binned_products"
-    needs = (Products, "bins")
+    kind = Products
+    views = ("bins",)
+    gives = "exact; groups row by row"
+    needs_partition = True
 
-    def cost(self, pieces: Products, term: Measure) -> str:
-        """Say what it costs."""
+    def cost(self, pieces: Products, measure: Measure) -> str:
+        """Describe the products of each row."""
         return (
-            f"fit: {pieces.n_terms} products of each row; explain: as many bumps a value, for a "
-            "group as many products of each row"
+            f"fit: {pieces.n_terms:,} products per row; explain: as many bumps per value, for a "
+            "group as many products per row"
         )
 
-    def prepare(self, pieces: Products, term: Any, own: Own, jobs: Jobs) -> Given:
+    def prepare(
+        self, pieces: Products, measure: Any, attributions: Attributions, options: RunOptions
+    ) -> Given:
         """Sum the products over the rows of each bin."""
-        background, weights = term.bins()
-        single = [columns[0] if len(columns) == 1 else None for columns in own]
+        background, weights = measure.bins()
+        single = [columns[0] if len(columns) == 1 else None for columns in attributions]
         bins = np.stack(
             [np.zeros(len(background), np.int32) if k is None else weights.rows[k] for k in single]
         )
         kappa = [None if k is None else weights.columns[k].table for k in single]
         most = max((table.shape[1] for table in kappa if table is not None), default=1)
-        totals, others = np.zeros(pieces.n_terms), np.zeros((pieces.n_terms, len(own), most))
+        totals, others = (
+            np.zeros(pieces.n_terms),
+            np.zeros((pieces.n_terms, len(attributions), most)),
+        )
         kept: list[list[np.ndarray]] | None = [] if None in single else None
         for block, inputs in pieces.in_blocks(background.X):
             found = np.ascontiguousarray(bins[:, block])
             sums = totals, others
-            add_rows(pieces, inputs, weights.weight[block], own, sums, jobs, found)
+            add_rows(pieces, inputs, weights.weight[block], attributions, sums, options, found)
             if kept is not None:
                 kept.append(inputs)
         tables = [
@@ -68,29 +78,43 @@ class BinnedProducts(Engine):
         whole = None if kept is None else [np.concatenate(p) for p in zip(*kept, strict=True)]
         return Given(weights.released(), totals, tables, whole)
 
-    def mean(self, pieces: Products, state: Given) -> np.ndarray:
+    def mean(self, pieces: Products, state: Given) -> Estimate:
         """Return E f."""
-        return value(pieces, state.totals)
+        return Estimate(value(pieces, state.totals))
 
     def integrate(
-        self, pieces: Any, state: Any, X: Any, codes: Any, own: Own, chosen: list[int], jobs: Jobs
-    ) -> np.ndarray:
+        self,
+        pieces: Any,
+        state: Any,
+        rows: Rows,
+        attributions: Attributions,
+        chosen: list[int],
+        options: RunOptions,
+    ) -> Integral:
         """Return the sums of the own factors, weighted by the others given the own bins."""
+        X = rows.X
         result = np.empty((len(X), len(chosen), pieces.n_outputs))
         coefficients = pieces.coefficients
-        found = [_weights(pieces, state, X, own[a], state.tables[a], jobs) for a in chosen]
-        sides = [pieces.sides((own[a],)) for a in chosen]
+        weights = [
+            _weights(pieces, state, X, attributions[a], state.tables[a], options) for a in chosen
+        ]
+        sides = [pieces.sides((attributions[a],)) for a in chosen]
 
-        def fill(rows: slice, inputs: list) -> None:
-            for place, ((table, which), side) in enumerate(zip(found, sides, strict=True)):
-                result[rows, place] = pieces.add_up(inputs, side, table, coefficients, which[rows])
+        def fill(block: slice, inputs: list) -> None:
+            for i, ((table, which), side) in enumerate(zip(weights, sides, strict=True)):
+                result[block, i] = pieces.add_up(inputs, side, table, coefficients, which[block])
 
-        at_rows(pieces, X, sorted({k for a in chosen for k in own[a]}), fill, jobs)
-        return pieces.constant + result
+        at_rows(pieces, X, sorted({k for a in chosen for k in attributions[a]}), fill, options)
+        return Integral(Estimate(pieces.constant + result))
 
 
 def _weights(
-    pieces: Products, state: Given, X: Any, columns: tuple, table: np.ndarray | None, jobs: Jobs
+    pieces: Products,
+    state: Given,
+    X: Any,
+    columns: tuple,
+    table: np.ndarray | None,
+    options: RunOptions,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return weights of terms, (kinds, M), and which of them each row of X has."""
     bins = state.weights.bins_of(X, columns)
@@ -103,5 +127,5 @@ def _weights(
     nothing = np.zeros((pieces.n_terms, 0, 1))
     for weights, at in zip(result, kinds.T, strict=True):
         given = state.weights.given(columns, at)
-        add_rows(pieces, state.inputs, given, (rest,), (weights, nothing), jobs)
+        add_rows(pieces, state.inputs, given, (rest,), (weights, nothing), options)
     return result, kind.reshape(-1).astype(np.int64)

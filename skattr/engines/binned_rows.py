@@ -8,14 +8,20 @@ only those met, are summed up for each row that is explained.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from skattr import frames
-from skattr.engines.base import Engine, Jobs, Own
+from skattr.attributions import Attributions
+from skattr.curves.base import ColumnFunction
+from skattr.curves.by_bin import ByCodeAndBin
+from skattr.engines.backgrounds import encode
+from skattr.engines.base import Engine, Integral, Rows, RunOptions
 from skattr.engines.box_sums import owners, tree_blocks
+from skattr.engines.estimates import Estimate
 from skattr.engines.one_violation import ROW_BLOCK
 from skattr.kernels import binned_violation, one_violation
 from skattr.kernels.binned_violation import BinnedSums, Given
@@ -33,34 +39,10 @@ ROOM = 2**23  # numbers that are summed up together
 
 
 @dataclass(eq=False)
-class BinnedCurve:
-    """The values of a curve by code and bin."""
-
-    bins: Bins
-    values: np.ndarray  # (n_codes, bins of t, k), or by code + bin (…, k), missing last
-    reach: np.ndarray | None = None  # (2, n) there the first and last code of each bin
-    partial: bool = False  # whether rounding in the steps in front may lead out of reach
-
-    def at(self, codes: np.ndarray, values: Any) -> np.ndarray:
-        """Return the curve at raw values and their codes, (n, k)."""
-        return self.at_bins(codes, self.bins.of(values))
-
-    def at_bins(self, codes: np.ndarray, bins: np.ndarray) -> np.ndarray:
-        """Return the curve at codes and bins, (n, k); NaN where the code is out of reach."""
-        if self.reach is None:
-            return self.values[codes, bins]
-        present = bins < self.bins.n
-        result = self.values[np.where(present, codes + bins, -1)]
-        low, high = self.reach[:, np.where(present, bins, 0)]
-        result[present & ((codes < low) | (codes > high))] = np.nan
-        return result
-
-
-@dataclass(eq=False)
 class State:
     """The curves of single columns, and the rows that groups and open columns are summed from."""
 
-    tables: list[BinnedCurve | None]
+    curves: list[ByCodeAndBin | None]
     mean: np.ndarray
     weights: RowWeights | None
     grid: Grid | None
@@ -71,64 +53,77 @@ class BinnedRows(Engine):
     """Sums over boxes of the rows that meet all conditions but those on one column, by bin."""
 
     name = "binned_rows"
-    needs = (Boxes, "bins")
+    kind = Boxes
+    views = ("bins",)
+    gives = "exact curves; groups row by row"
+    needs_partition = True
 
-    def cost(self, pieces: Boxes, term: Measure) -> str:
-        """Say what it costs."""
+    def cost(self, pieces: Boxes, measure: Measure) -> str:
+        """Describe one pass over the background."""
         return (
-            "fit: one pass of the background down all trees; explain: one lookup a value, for a "
+            "fit: one pass of the background down all trees; explain: one lookup per value, for a "
             "group one pass of the background"
         )
 
-    def prepare(self, pieces: Boxes, term: Any, own: Own, jobs: Jobs) -> State:
+    def prepare(
+        self, pieces: Boxes, measure: Any, attributions: Attributions, options: RunOptions
+    ) -> State:
         """Push all rows down all trees."""
-        background, weights = term.bins()
-        grid, codes = background.seen(pieces.grid, jobs.n_jobs)
+        background, weights = measure.bins()
+        grid, codes = encode(background, pieces.grid, options.n_jobs)
         pieces = pieces.on(grid)
-        single = [len(c) == 1 and not grid.cells[c[0]].open for c in own]
-        curved = tuple(c if one else () for c, one in zip(own, single, strict=True))
-        tables: list[BinnedCurve | None] = [None] * len(own)
+        single = [len(c) == 1 and not grid.cells[c[0]].open for c in attributions]
+        curved = tuple(c if one else () for c, one in zip(attributions, single, strict=True))
+        curves: list[ByCodeAndBin | None] = [None] * len(attributions)
         for some in _parts(curved, weights, pieces.n_outputs):
             part = tuple(c if j in some else () for j, c in enumerate(curved))
             layout = Layout(grid, weights, [curved[j][0] for j in some])
-            sums = _sum_rows(pieces, part, layout, codes, weights, jobs)
+            sums = _sum_rows(pieces, part, layout, codes, weights, options)
             for j in some:
-                tables[j] = layout.table(curved[j][0], sums, weights, pieces.constant)
+                curves[j] = layout.curve(curved[j][0], sums, weights, pieces.constant)
         fit = sums.fit @ weights.weight
-        rest = not all(single) or any(table is not None and table.partial for table in tables)
+        rest = not all(single) or any(curve is not None and curve.partial for curve in curves)
         return State(
-            tables,
+            curves,
             pieces.constant + fit,
             weights if rest else None,
             grid if rest else None,
             codes if rest else None,
         )
 
-    def mean(self, pieces: Boxes, state: State) -> np.ndarray:
+    def mean(self, pieces: Boxes, state: State) -> Estimate:
         """Return E f."""
-        return state.mean
+        return Estimate(state.mean)
 
-    def tables(self, pieces: Boxes, state: State, own: Own) -> list:
+    def curves(
+        self, pieces: Boxes, state: State, attributions: Attributions
+    ) -> Sequence[ColumnFunction | None]:
         """Return the curves of single columns."""
-        return state.tables
+        return state.curves
 
     def integrate(
-        self, pieces: Any, state: Any, X: Any, codes: Any, own: Own, chosen: list[int], jobs: Jobs
-    ) -> np.ndarray:
+        self,
+        pieces: Any,
+        state: Any,
+        rows: Rows,
+        attributions: Attributions,
+        chosen: list[int],
+        options: RunOptions,
+    ) -> Integral:
         """Return the values of groups and of open columns, one pass over the rows for each."""
-        grid, found = state.grid.meet(X)
+        grid, codes = state.grid.meet(rows.X)
         boxes = pieces.on(grid)
-        result = np.empty((len(X), len(chosen), boxes.n_outputs))
-        for place, a in enumerate(chosen):
-            result[:, place] = _sum_pinned(boxes, state, X, found, own[a], jobs)
-        return boxes.constant + result
+        result = np.empty((len(rows.X), len(chosen), boxes.n_outputs))
+        for i, a in enumerate(chosen):
+            result[:, i] = _sum_pinned(boxes, state, rows.X, codes, attributions[a], options)
+        return Integral(Estimate(boxes.constant + result))
 
 
-def _parts(own: Own, weights: RowWeights, k: int) -> list[list[int]]:
+def _parts(attributions: Sequence, weights: RowWeights, k: int) -> list[list[int]]:
     """Return the attributions of one column in parts, so that the sums of each fit in memory."""
     parts: list[list[int]] = [[]]
     size = 0
-    for j, columns in enumerate(own):
+    for j, columns in enumerate(attributions):
         if columns:
             more = (weights.columns[columns[0]].bins.n + 2) ** 2 * k
             if size + more > ROOM and parts[-1]:
@@ -139,68 +134,46 @@ def _parts(own: Own, weights: RowWeights, k: int) -> list[list[int]]:
     return parts
 
 
-def look_up(
-    engine: Engine,
-    pieces: Any,
-    state: Any,
-    curve: Any,
-    X: Any,
-    codes: np.ndarray | None,
-    own: Own,
-    a: int,
-    jobs: Jobs,
-) -> np.ndarray:
-    """Return an attribution that has a curve at the rows of X, (n, k).
-
-    What is not on the curve is integrated: a value that the steps in front of the model round to
-    the other side of a threshold than its neighbours.
-    """
-    k = own[a][0]
-    result = curve.at(None if codes is None else codes[k], frames.column(X, k))
-    gone = np.flatnonzero(np.isnan(result[:, 0]))
-    if len(gone) and not curve.partial:
-        raise ValueError(
-            f"column {curve.bins.name!r}: the model tells numbers apart that float64 rounds; give "
-            "it as float64"
-        )
-    if len(gone):
-        assert codes is not None
-        rows = frames.take_rows(X, gone)
-        some = np.ascontiguousarray(codes[:, gone])
-        result[gone] = engine.integrate(pieces, state, rows, some, own, [a], jobs)[:, 0]
-    return result
-
-
 def _sum_pinned(
-    boxes: Boxes, state: State, X: Any, codes: np.ndarray, columns: tuple[int, ...], jobs: Jobs
+    boxes: Boxes,
+    state: State,
+    X: Any,
+    codes: np.ndarray,
+    columns: tuple[int, ...],
+    options: RunOptions,
 ) -> np.ndarray:
     """Return Σ_r π_r(x) f(x_own, z_r), (n, k), less the constant; equal rows share it."""
     assert state.weights is not None and state.codes is not None
     weights, rows = state.weights, state.codes
     bins = weights.bins_of(X, columns)
-    own = list(columns)
+    members = list(columns)
     _, first, kind = np.unique(
-        np.concatenate([codes[own], bins]), axis=1, return_index=True, return_inverse=True
+        np.concatenate([codes[members], bins]), axis=1, return_index=True, return_inverse=True
     )
-    is_own = np.zeros(len(codes), np.bool_)
-    is_own[own] = True
+    is_member = np.zeros(len(codes), np.bool_)
+    is_member[members] = True
 
     def one(i: int) -> np.ndarray:
         share = weights.given(columns, bins[:, i])
         out = np.zeros(boxes.n_outputs)
         x = np.ascontiguousarray(codes[:, i])
-        add_pinned(boxes.table, is_own, rows, x, np.flatnonzero(share), share, out)
+        add_pinned(boxes.table, is_member, rows, x, np.flatnonzero(share), share, out)
         return out
 
-    found = np.array(list(in_order(one, first.tolist(), jobs.n_jobs)))
+    found = np.array(list(in_order(one, first.tolist(), options.n_jobs)))
     return found.reshape(len(first), -1)[kind.reshape(-1)]
 
 
 def _sum_rows(
-    pieces: Boxes, own: Own, layout: Layout, codes: np.ndarray, weights: RowWeights, jobs: Jobs
+    pieces: Boxes,
+    attributions: Sequence,
+    layout: Layout,
+    codes: np.ndarray,
+    weights: RowWeights,
+    options: RunOptions,
 ) -> BinnedSums:
     """Run the kernel over all rows and trees, in fixed blocks, and add the blocks up in order."""
-    who = owners(own, pieces.grid)
+    who = owners(attributions, pieces.grid)
     fits = []
     total = layout.empty(0, pieces.n_outputs)
     for start in range(0, len(weights.weight), ROW_BLOCK):
@@ -219,7 +192,7 @@ def _sum_rows(
             return part
 
         fit = np.zeros((pieces.n_outputs, len(weight)))
-        for part in in_order(run, tree_blocks(pieces), jobs.n_jobs):
+        for part in in_order(run, tree_blocks(pieces), options.n_jobs):
             for whole, piece in zip(total[:-1], part[:-1], strict=True):
                 whole += piece
             fit += part.fit
@@ -299,9 +272,9 @@ class Layout:
             self.without[:-1],
         )
 
-    def table(
+    def curve(
         self, k: int, sums: BinnedSums, weights: RowWeights, constant: np.ndarray
-    ) -> BinnedCurve:
+    ) -> ByCodeAndBin:
         """Return the curve of column k."""
         assert weights.rows is not None
         column = weights.columns[k]
@@ -312,13 +285,13 @@ class Layout:
         plain += sums.without[:, self.without[k] : self.without[k + 1]]
         whole = sums.whole[:, self.whole[k] : self.whole[k + 1]].reshape(outputs, -1, m)
         if not self.rises[k]:
-            return BinnedCurve(column.bins, constant + self._by_code(k, column, plain, whole))
+            return ByCodeAndBin(column.bins, constant + self._by_code(k, column, plain, whole))
         first = self.first[self.grid.offset[k] : self.grid.offset[k + 1]]
         last = np.searchsorted(first, np.arange(column.bins.n), side="right") - 1  # of each bin
         jumps = sums.jumps[:, self.jumps[k] : self.jumps[k + 1]]
         values = constant + self._rising(column, plain, whole, jumps, last)
         reach = np.stack([np.append(1, last[:-1]), last])
-        return BinnedCurve(column.bins, values, reach, bool(self.partial[k]))
+        return ByCodeAndBin(column.bins, values, reach, bool(self.partial[k]))
 
     def _by_code(self, k: int, column: Weights, plain: np.ndarray, whole: np.ndarray) -> np.ndarray:
         """Return the values by code and bin."""

@@ -14,31 +14,18 @@ from typing import Any
 import numpy as np
 
 from skattr import frames
-from skattr.engines.base import Engine, Jobs, Own
+from skattr.attributions import Attributions
+from skattr.curves.base import ColumnFunction
+from skattr.curves.mixed import Mixed
+from skattr.engines.base import Engine, Integral, Rows, RunOptions
 from skattr.engines.box_products import sum_products
 from skattr.engines.box_sums import BoxSums
+from skattr.engines.estimates import Estimate
+from skattr.engines.laws import masses
 from skattr.measures.base import Measure
 from skattr.measures.bins import as_numbers
 from skattr.measures.mixture import Mixture
-from skattr.pieces import Boxes, Pieces
-
-
-@dataclass(eq=False)
-class MixedCurve:
-    """The curves of all components of one column."""
-
-    mixture: Mixture
-    k: int
-    name: Any
-    values: np.ndarray  # (C, n_codes, k)
-    bins: None = None  # it is smooth between the thresholds
-    partial: bool = False
-
-    def at(self, codes: np.ndarray, values: Any) -> np.ndarray:
-        """Return the curve at raw values and their codes, (n, k)."""
-        t = as_numbers(values, self.name)[:, None]
-        shares = self.mixture.shares(t, [self.k])
-        return np.einsum("nc,cnk->nk", shares, self.values[:, codes])
+from skattr.pieces import Boxes
 
 
 @dataclass(eq=False)
@@ -54,64 +41,71 @@ class BoxMixture(Engine):
     """Sums over boxes for each component, mixed by shares that depend on the own value."""
 
     name = "box_mixture"
-    needs = (Boxes, "mixture")
+    kind = Boxes
+    views = ("mixture",)
+    gives = "exact curves; groups"
+    needs_partition = True
     knows_mean = False
     smooth = True
 
-    def refuses(self, pieces: Pieces, term: Measure) -> str | None:
-        """Return the reason why this engine cannot serve, or None."""
-        reason = super().refuses(pieces, term)
-        if reason is None and isinstance(pieces, Boxes):
-            ends = [pieces.grid.partition(k) for k in range(len(pieces.grid.cells))]
-            odd = [
-                name
-                for name, found in zip(pieces.grid.names, ends, strict=True)
-                if found is None or np.isfinite(found[0][[0, -1]]).any()
-            ]
-            if odd:
-                return f"the steps in front of the model do not turn ranges of {odd} into ranges"
-        return reason
-
-    def cost(self, pieces: Boxes, term: Measure) -> str:
-        """Say what it costs."""
-        return (
-            f"fit: one product for each of {pieces.n_boxes} boxes and each component; explain: one "
-            "lookup a value and component"
-        )
-
-    def prepare(self, pieces: Boxes, term: Any, own: Own, jobs: Jobs) -> State:
-        """Sum over the boxes."""
-        mixture, names, components = term.mixture()
-        sums = []
-        for laws in components:
-            masses = [law.masses(pieces.grid, k) for k, law in enumerate(laws)]
-            sums.append(sum_products(pieces, own, masses, jobs))
-        return State(mixture, names, sums)
-
-    def mean(self, pieces: Boxes, state: State) -> None:
-        """Leave the mean over the background to an engine for rows."""
+    def objection(self, pieces: Boxes, measure: Measure) -> str | None:
+        """Return which columns are not cut into ranges, or None."""
+        partitions = [pieces.grid.partition(k) for k in range(len(pieces.grid.cells))]
+        odd = [
+            name
+            for name, partition in zip(pieces.grid.names, partitions, strict=True)
+            if partition is None or np.isfinite(partition[0][[0, -1]]).any()
+        ]
+        if odd:
+            return f"the steps in front of the model do not turn ranges of {odd} into ranges"
         return None
 
-    def tables(self, pieces: Boxes, state: State, own: Own) -> list:
+    def cost(self, pieces: Boxes, measure: Measure) -> str:
+        """Describe one product per box and component."""
+        return (
+            f"fit: one product per box ({pieces.n_boxes:,}) and component; explain: one lookup per "
+            "value and component"
+        )
+
+    def prepare(
+        self, pieces: Boxes, measure: Any, attributions: Attributions, options: RunOptions
+    ) -> State:
+        """Sum over the boxes."""
+        mixture, names, components = measure.mixture()
+        sums = []
+        for laws in components:
+            sides = [masses(law, pieces.grid, k) for k, law in enumerate(laws)]
+            sums.append(sum_products(pieces, attributions, sides, options))
+        return State(mixture, names, sums)
+
+    def curves(
+        self, pieces: Boxes, state: State, attributions: Attributions
+    ) -> list[ColumnFunction | None]:
         """Return the curves of single columns."""
-        parts = [sums.tables(pieces, own) for sums in state.sums]
-        result: list[MixedCurve | None] = []
-        for columns, *curves in zip(own, *parts, strict=True):
-            found = [curve for curve in curves if curve is not None]
-            k = columns[0]
-            result.append(
-                MixedCurve(state.mixture, k, state.names[k], np.array(found)) if found else None
-            )
+        parts = [sums.curves(pieces, attributions) for sums in state.sums]
+        result: list[ColumnFunction | None] = []
+        for (k, *_), *curves in zip(attributions, *parts, strict=True):
+            values = [curve.values for curve in curves if curve is not None]
+            mixed = Mixed(state.mixture, k, state.names[k], np.array(values))
+            result.append(mixed if values else None)
         return result
 
     def integrate(
-        self, pieces: Any, state: Any, X: Any, codes: Any, own: Own, chosen: list[int], jobs: Jobs
-    ) -> np.ndarray:
+        self,
+        pieces: Any,
+        state: Any,
+        rows: Rows,
+        attributions: Attributions,
+        chosen: list[int],
+        options: RunOptions,
+    ) -> Integral:
         """Return the values of groups."""
-        parts = np.array([sums.integrate(pieces, codes, own, chosen) for sums in state.sums])
+        codes, sums = rows.codes, state.sums
+        parts = np.array([each.integrate(pieces, codes, attributions, chosen) for each in sums])
         result = np.empty(parts.shape[1:])
-        for place, a in enumerate(chosen):
-            t = [as_numbers(frames.column(X, k), state.names[k]) for k in own[a]]
-            shares = state.mixture.shares(np.stack(t, axis=1), list(own[a]))
-            result[:, place] = np.einsum("nc,cnk->nk", shares, parts[:, :, place])
-        return result
+        for i, a in enumerate(chosen):
+            columns = attributions[a]
+            t = [as_numbers(frames.column(rows.X, k), state.names[k]) for k in columns]
+            shares = state.mixture.shares(np.stack(t, axis=1), list(columns))
+            result[:, i] = np.einsum("nc,cnk->nk", shares, parts[:, :, i])
+        return Integral(Estimate(result))

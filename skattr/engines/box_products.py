@@ -8,24 +8,31 @@ from __future__ import annotations
 
 import functools
 import operator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from skattr.engines.base import Engine, Jobs, Own
+from skattr.attributions import Attributions
+from skattr.curves.base import ColumnFunction
+from skattr.engines.backgrounds import encode
+from skattr.engines.base import Engine, Integral, Rows, RunOptions
 from skattr.engines.box_sums import BoxSums, add_trees
-from skattr.engines.exact_laws import why_inexact
+from skattr.engines.estimates import Estimate
+from skattr.engines.laws import as_masses, masses, merge_components, why_inexact
 from skattr.kernels import box_products
 from skattr.measures.base import Measure
-from skattr.pieces import Boxes, Grid, Pieces
+from skattr.pieces import Boxes, Grid
 
 
-def sum_products(boxes: Boxes, own: Own, masses: list[np.ndarray], jobs: Jobs) -> BoxSums:
+def sum_products(
+    boxes: Boxes, attributions: Sequence, masses: list[np.ndarray], options: RunOptions
+) -> BoxSums:
     """Return the sums over boxes for one product, given the mass of each code of each column."""
     # code 0 stands apart, the others as running sums: an interval is a difference
     cumulated = np.concatenate([np.concatenate([m[:1], np.cumsum(m[1:])]) for m in masses])
-    sums = add_trees(boxes, own, box_products.walk, cumulated, jobs)
+    sums = add_trees(boxes, attributions, box_products.walk, cumulated, options)
     return BoxSums(*sums, 1.0, boxes.grid.offset)
 
 
@@ -33,8 +40,8 @@ def sum_products(boxes: Boxes, own: Own, masses: list[np.ndarray], jobs: Jobs) -
 class Laws:
     """A mixture of products, coded, and the sums over boxes that follow from it."""
 
-    components: list  # (π_c, one coded law a column)
-    own: Own  # the attributions that are pinned
+    components: list  # (π_c, the masses of one law per column)
+    attributions: Sequence  # those that are pinned
     grid: Grid  # which knows the cells of the background
     sums: BoxSums | None = None
 
@@ -43,56 +50,67 @@ class BoxProducts(Engine):
     """Sums over boxes of the products of the masses of their sides, but for one attribution."""
 
     name = "box_products"
-    needs = (Boxes, "factors")
+    kind = Boxes
+    views = ("factors",)
+    gives = "exact curves; groups"
+    needs_partition = True
 
-    def refuses(self, pieces: Pieces, term: Measure) -> str | None:
-        """Return the reason why this engine cannot serve, or None."""
-        reason = super().refuses(pieces, term)
-        if reason is not None or not isinstance(pieces, Boxes):
-            return reason
-        grid = pieces.grid
-        return why_inexact(term, lambda law, k: law.masses(term.background_.seen(grid)[0], k))
+    def objection(self, pieces: Boxes, measure: Measure) -> str | None:
+        """Return which law has no exact masses, or None."""
+        return why_inexact(
+            measure, lambda law, k: masses(law, encode(measure.background_, pieces.grid)[0], k)
+        )
 
-    def cost(self, pieces: Boxes, term: Measure) -> str:
-        """Say what it costs."""
-        return f"fit: one product for each of {pieces.n_boxes} boxes; explain: one lookup a value"
+    def cost(self, pieces: Boxes, measure: Measure) -> str:
+        """Describe one product per box."""
+        return f"fit: one product per box ({pieces.n_boxes:,}); explain: one lookup per value"
 
-    def prepare(self, pieces: Boxes, term: Measure, own: Own, jobs: Jobs) -> Laws:
+    def prepare(
+        self, pieces: Boxes, measure: Measure, attributions: Attributions, options: RunOptions
+    ) -> Laws:
         """Keep what the laws know of each code."""
-        components, pinned = term.factors()
-        grid, _ = term.background_.seen(pieces.grid, jobs.n_jobs)
-        coded = [(share, [law.coded(pieces.grid) for law in laws]) for share, laws in components]
-        return Laws(coded, own if pinned else (), grid)
+        components, pinned = measure.factors()
+        grid, _ = encode(measure.background_, pieces.grid, options.n_jobs)
+        coded = [
+            (share, [as_masses(law, pieces.grid) for law in laws]) for share, laws in components
+        ]
+        return Laws(coded, attributions if pinned else (), grid)
 
     def merge(self, a: Laws, b: Laws) -> Laws:
         """Join the laws."""
-        joined = [
-            (share, [one.merge(other) for one, other in zip(laws, more, strict=True)])
-            for (share, laws), (_, more) in zip(a.components, b.components, strict=True)
-        ]
-        return Laws(joined, a.own, a.grid)
+        return Laws(merge_components(a.components, b.components), a.attributions, a.grid)
 
-    def finish(self, pieces: Boxes, state: Laws, jobs: Jobs) -> Laws:
+    def finish(self, pieces: Boxes, state: Laws, options: RunOptions) -> Laws:
         """Sum over the boxes."""
         parts = []
         pieces = pieces.on(state.grid)
         for share, laws in state.components:
-            masses = [law.masses(pieces.grid, k) for k, law in enumerate(laws)]
-            parts.append(sum_products(pieces, state.own, masses, jobs).scaled(share))
-        return Laws(state.components, state.own, state.grid, functools.reduce(operator.add, parts))
+            sides = [masses(law, pieces.grid, k) for k, law in enumerate(laws)]
+            parts.append(sum_products(pieces, state.attributions, sides, options).scaled(share))
+        return Laws(
+            state.components, state.attributions, state.grid, functools.reduce(operator.add, parts)
+        )
 
-    def mean(self, pieces: Boxes, state: Laws) -> np.ndarray:
+    def mean(self, pieces: Boxes, state: Laws) -> Estimate:
         """Return the integral of f against the product itself."""
         assert state.sums is not None
-        return state.sums.mean(pieces)
+        return Estimate(state.sums.mean(pieces))
 
-    def tables(self, pieces: Boxes, state: Laws, own: Own) -> list[np.ndarray | None]:
+    def curves(
+        self, pieces: Boxes, state: Laws, attributions: Attributions
+    ) -> Sequence[ColumnFunction | None]:
         """Return the curves of single columns."""
         assert state.sums is not None
-        return state.sums.tables(pieces, own)
+        return state.sums.curves(pieces, attributions)
 
     def integrate(
-        self, pieces: Any, state: Any, X: Any, codes: Any, own: Own, chosen: list[int], jobs: Jobs
-    ) -> np.ndarray:
+        self,
+        pieces: Any,
+        state: Any,
+        rows: Rows,
+        attributions: Attributions,
+        chosen: list[int],
+        options: RunOptions,
+    ) -> Integral:
         """Return the values of groups and of open columns."""
-        return state.sums.integrate(pieces, codes, own, chosen)
+        return Integral(Estimate(state.sums.integrate(pieces, rows.codes, attributions, chosen)))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from skattr.engines.base import Jobs, Own
+from skattr.attributions import Attributions
+from skattr.curves.by_code import ByCode
+from skattr.engines.base import RunOptions
 from skattr.kernels.boxes import COLUMN, Owners, Sums
 from skattr.kernels.group_values import add_group
 from skattr.parallel import in_order
@@ -52,33 +54,37 @@ class BoxSums:
         """Return the integral of f where no attribution is left out."""
         return boxes.constant + self.total / self.weight
 
-    def tables(self, boxes: Boxes, own: Own) -> list[np.ndarray | None]:
-        """Return the curve of each attribution that is one column, by code."""
+    def curves(self, boxes: Boxes, attributions: Attributions) -> list[ByCode | None]:
+        """Return the curve of each attribution that is one column."""
         mean = self.mean(boxes)
-        tables: list[np.ndarray | None] = []
-        for j, columns in enumerate(own):
-            cells = boxes.grid.cells[columns[0]]
+        curves: list[ByCode | None] = []
+        for j, columns in enumerate(attributions):
+            k = columns[0]
+            cells = boxes.grid.cells[k]
             if len(columns) > 1 or cells.open:
-                tables.append(None)
+                curves.append(None)
                 continue
-            start, end = self.offset[columns[0] : columns[0] + 2]
-            table = self.jumps[start:end].copy()
+            start, end = self.offset[k : k + 2]
+            values = self.jumps[start:end].copy()
             if cells.ordered:
-                np.cumsum(table[1:], axis=0, out=table[1:])
+                np.cumsum(values[1:], axis=0, out=values[1:])
             # in this order a column that the model ignores gets the mean to the last bit
-            tables.append(mean + (table + self.constant[j]) / self.weight)
-        return tables
+            values = mean + (values + self.constant[j]) / self.weight
+            curves.append(ByCode(boxes.grid, k, values))
+        return curves
 
-    def integrate(self, boxes: Boxes, codes: np.ndarray, own: Own, chosen: list) -> np.ndarray:
+    def integrate(
+        self, boxes: Boxes, codes: np.ndarray, attributions: Attributions, chosen: list
+    ) -> np.ndarray:
         """Return the values of groups and of open columns."""
         result = np.empty((codes.shape[1], len(chosen), boxes.n_outputs))
-        group = owners(own, boxes.grid).group
+        group = owners(attributions, boxes.grid).group
         for place, a in enumerate(chosen):
             in_group = np.zeros(len(codes), np.bool_)
-            in_group[list(own[a])] = True
+            in_group[list(attributions[a])] = True
             # rows that agree in the group share one descent
             _, first, kind = np.unique(
-                codes[list(own[a])], axis=1, return_index=True, return_inverse=True
+                codes[list(attributions[a])], axis=1, return_index=True, return_inverse=True
             )
             some = np.ascontiguousarray(codes[:, first])
             out = np.zeros((len(first), boxes.n_outputs))
@@ -88,12 +94,12 @@ class BoxSums:
         return self.mean(boxes) + result / self.weight
 
 
-def owners(own: Own, grid: Grid) -> Owners:
+def owners(attributions: Sequence[tuple[int, ...]], grid: Grid) -> Owners:
     """Return which attribution each column belongs to; an open column counts as a group."""
     owner = np.full(len(grid.cells), -1, np.int32)
-    single = np.full(len(own), -1, np.int32)
-    group = np.full(len(own), -1, np.int32)
-    for j, columns in enumerate(own):
+    single = np.full(len(attributions), -1, np.int32)
+    group = np.full(len(attributions), -1, np.int32)
+    for j, columns in enumerate(attributions):
         owner[list(columns)] = j
         if len(columns) == 1 and not grid.cells[columns[0]].open:
             single[j] = columns[0]
@@ -113,19 +119,24 @@ def tree_blocks(boxes: Boxes) -> list[np.ndarray]:
 
 
 def add_trees(
-    boxes: Boxes, own: Own, walk: Callable, data: object, jobs: Jobs, sums: Sums | None = None
+    boxes: Boxes,
+    attributions: Sequence[tuple[int, ...]],
+    walk: Callable,
+    data: object,
+    options: RunOptions,
+    sums: Sums | None = None,
 ) -> Sums:
     """Run a kernel over all trees, in fixed blocks, and add the blocks up in order."""
-    who = owners(own, boxes.grid)
+    who = owners(attributions, boxes.grid)
     n_groups = int((who.group > 0).sum())
     n_weights = n_groups + 1 if n_groups else 0
     k = boxes.n_outputs
-    n_codes = boxes.grid.offset[-1] if own else 0
+    n_codes = boxes.grid.offset[-1] if attributions else 0
 
     def empty() -> Sums:
         return Sums(
             np.zeros((n_codes, k)),
-            np.zeros((len(own), k)),
+            np.zeros((len(attributions), k)),
             np.zeros(k),
             np.zeros((n_weights, boxes.n_boxes)),
         )
@@ -136,7 +147,7 @@ def add_trees(
         return part
 
     total = empty() if sums is None else sums
-    for part in in_order(run, tree_blocks(boxes), jobs.n_jobs):
+    for part in in_order(run, tree_blocks(boxes), options.n_jobs):
         for whole, piece in zip(total, part, strict=True):
             whole += piece
     return total

@@ -9,7 +9,8 @@ import joblib
 import numpy as np
 
 from skattr import frames
-from skattr.engines.base import Jobs, Own
+from skattr.attributions import Attributions
+from skattr.engines.base import RunOptions
 from skattr.parallel import in_workers
 from skattr.progress import Progress
 
@@ -17,9 +18,14 @@ FEWER = "fewer rows to explain or features=[…] make it faster"
 
 
 def at_distinct(
-    value: Callable[[Any, tuple], Any], X: Any, own: Own, chosen: list[int], jobs: Jobs,
-    by_row: bool = False, each: str = "; ",
-) -> np.ndarray:  # fmt: skip
+    value: Callable[[Any, tuple], Any],
+    X: Any,
+    attributions: Attributions,
+    chosen: list[int],
+    options: RunOptions,
+    by_row: bool = False,
+    each: str = "; ",
+) -> np.ndarray:
     """Return value(x, columns) of some attributions at all rows, (n, len(chosen), …).
 
     x is a table of one row. Rows that agree in the own columns share a value; in all columns,
@@ -27,17 +33,17 @@ def at_distinct(
     """
     labels = frames.labels(X)
     every = tuple(range(len(labels)))
-    kinds = [frames.distinct_rows(X, every if by_row else own[a]) for a in chosen]
+    kinds = [frames.distinct_rows(X, every if by_row else attributions[a]) for a in chosen]
     total = sum(len(first) for first, _ in kinds)
     hint = f"{total:,} values to compute{each}{FEWER}"
     found = []
-    with Progress(jobs.verbose, total, "values", hint) as bar:
+    with Progress(options.verbose, total, "values", hint) as bar:
         for a, (first, kind) in zip(chosen, kinds, strict=True):
             rows = (frames.take_rows(X, slice(i, i + 1)) for i in first.tolist())
-            tasks = (joblib.delayed(value)(x, own[a]) for x in rows)
-            name = in_words(labels, own[a])
+            tasks = (joblib.delayed(value)(x, attributions[a]) for x in rows)
+            name = in_words(labels, attributions[a])
             values = []
-            for result in in_workers(tasks, jobs.n_jobs):
+            for result in in_workers(tasks, options.n_jobs):
                 values.append(result)
                 bar.step(name)
             found.append(np.array(values)[kind])

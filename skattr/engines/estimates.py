@@ -37,6 +37,23 @@ class Estimate:
         """Whether nothing was estimated."""
         return self.replicates is None and not np.any(self.error)
 
+    def placed(self, positions: list[int], n: int) -> Estimate:
+        """Return the estimate with its attributions (the last axis but one) at positions among n.
+
+        All others are 0.
+        """
+        if positions == list(range(n)):
+            return self
+        shape = (*self.value.shape[:-2], n, self.value.shape[-1])
+        value, error = np.zeros(shape), np.zeros(shape)
+        value[..., positions, :] = self.value
+        error[..., positions, :] = self.error
+        replicates = None
+        if self.replicates is not None:
+            replicates = np.zeros((len(self.replicates), *shape))
+            replicates[..., positions, :] = self.replicates
+        return Estimate(value, error, replicates)
+
     def __mul__(self, factor: Any) -> Estimate:
         replicates = None if self.replicates is None else self.replicates * factor
         return Estimate(self.value * factor, self.error * np.abs(factor), replicates)

@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 
 from skattr import frames
-from skattr.engines.base import Engine, Jobs, Own
+from skattr.attributions import Attributions
+from skattr.engines.base import Engine, Integral, Rows, RunOptions
+from skattr.engines.estimates import Estimate
 from skattr.measures.base import Measure
 from skattr.pieces import Pieces
 from skattr.progress import Progress
@@ -23,37 +25,44 @@ class Evaluation(Engine):
     """Evaluates the model at the atoms of each explained row."""
 
     name = "evaluation"
-    needs = (Pieces, "atoms")
+    kind = Pieces
+    views = ("atoms",)
+    gives = "exact, one evaluation per atom"
     knows_mean = False
 
-    def cost(self, pieces: Pieces, term: Measure) -> str:
-        """Say what it costs."""
-        return "explain: one evaluation for each atom of a row"
+    def cost(self, pieces: Pieces, measure: Measure) -> str:
+        """Describe one evaluation per atom."""
+        return "explain: one evaluation per atom of a row"
 
-    def prepare(self, pieces: Pieces, term: Measure, own: Own, jobs: Jobs) -> Measure:
+    def prepare(
+        self, pieces: Pieces, measure: Measure, attributions: Attributions, options: RunOptions
+    ) -> Measure:
         """Keep the measure, which makes the atoms."""
-        return term
+        return measure
 
     def merge(self, a: Measure, b: Measure) -> Measure:
         """Keep either: atoms do not depend on the background."""
         return a
 
-    def mean(self, pieces: Pieces, state: Measure) -> None:
-        """Leave the mean over the background to an engine for rows."""
-        return None
-
     def integrate(
-        self, pieces: Any, state: Any, X: Any, codes: Any, own: Own, chosen: list[int], jobs: Jobs
-    ) -> np.ndarray:
+        self,
+        pieces: Any,
+        state: Any,
+        rows: Rows,
+        attributions: Attributions,
+        chosen: list[int],
+        options: RunOptions,
+    ) -> Integral:
         """Return the weighted sums over the atoms, which all attributions share."""
+        X = rows.X
         result = np.zeros((len(X), len(chosen), pieces.n_outputs))
         step = getattr(state, "rows_at_once", ROW_BLOCK)
-        with Progress(jobs.verbose, len(X), "rows") as bar:
+        with Progress(options.verbose, len(X), "rows") as bar:
             for start in range(0, len(X), step):
                 block = slice(start, start + step)
-                points, weights, row = state.atoms(frames.take_rows(X, block), own)
+                points, weights, row = state.atoms(frames.take_rows(X, block), attributions)
                 values = pieces.predict(points)
-                for place, a in enumerate(chosen):
-                    np.add.at(result[block, place], row, weights[a][:, None] * values)
+                for i, a in enumerate(chosen):
+                    np.add.at(result[block, i], row, weights[a][:, None] * values)
                 bar.step("atoms", len(result[block]))
-        return result
+        return Integral(Estimate(result))

@@ -15,8 +15,10 @@ from typing import Any
 import numpy as np
 
 from skattr import frames, storage
-from skattr.engines.base import Engine, Jobs, Own
+from skattr.attributions import Attributions
+from skattr.engines.base import Engine, Integral, Rows, RunOptions
 from skattr.engines.distinct import FEWER, at_distinct
+from skattr.engines.estimates import Estimate
 from skattr.measures.base import Measure
 from skattr.measures.row_weights import RowWeights
 from skattr.pieces import Pieces
@@ -40,27 +42,27 @@ class FiniteSum(Engine):
     """Evaluates the model on the background, once for each distinct own value."""
 
     name = "finite_sum"
-    needs = (Pieces, "rows")
+    kind = Pieces
+    views = ("rows", "bins")
+    gives = "exact, one model call per distinct value"
 
-    def refuses(self, pieces: Pieces, term: Measure) -> str | None:
-        """Return the reason why this engine cannot serve, or None."""
-        return None if "bins" in term.views else super().refuses(pieces, term)
-
-    def cost(self, pieces: Pieces, term: Measure) -> str:
-        """Say what it costs."""
-        if term.depends == "nothing":
-            return "fit: one evaluation of each row"
-        which = "the rows that have weight" if "bins" in term.views else "the whole background"
+    def cost(self, pieces: Pieces, measure: Measure) -> str:
+        """Describe the calls of the model."""
+        if measure.depends == "nothing":
+            return "fit: one evaluation per row"
+        which = "the rows that have weight" if "bins" in measure.views else "the whole background"
         return f"explain: one evaluation of {which} for each distinct own value"
 
-    def prepare(self, pieces: Pieces, term: Any, own: Own, jobs: Jobs) -> RowSum:
+    def prepare(
+        self, pieces: Pieces, measure: Any, attributions: Attributions, options: RunOptions
+    ) -> RowSum:
         """Evaluate the background; keep a copy of it if own values are to be put into it."""
         given = None
-        if "bins" in term.views:
-            background, given = term.bins()
+        if "bins" in measure.views:
+            background, given = measure.bins()
             pinned = True
         else:
-            background, pinned = term.rows()
+            background, pinned = measure.rows()
         total = _weighted_sum(pieces.output, background.X, background.weights)
         kept = storage.Kept(frames.copy(background.X)) if pinned else None
         return RowSum(total, background.weights.copy(), kept, given)
@@ -72,23 +74,30 @@ class FiniteSum(Engine):
             kept = storage.Kept(frames.concatenate([a.kept.X, b.kept.X]))
         return RowSum(a.total + b.total, np.concatenate([a.weights, b.weights]), kept)
 
-    def mean(self, pieces: Pieces, state: RowSum) -> np.ndarray:
+    def mean(self, pieces: Pieces, state: RowSum) -> Estimate:
         """Return E f."""
-        return state.total / state.weights.sum()
+        return Estimate(state.total / state.weights.sum())
 
     def integrate(
-        self, pieces: Any, state: Any, X: Any, codes: Any, own: Own, chosen: list[int], jobs: Jobs
-    ) -> np.ndarray:
+        self,
+        pieces: Any,
+        state: Any,
+        rows: Rows,
+        attributions: Attributions,
+        chosen: list[int],
+        options: RunOptions,
+    ) -> Integral:
         """Return the mean of f over the background with the own values of each row put into it."""
         value = partial(_pinned_mean, pieces.output, state)
         each = f", each one call of the model on {_rows_a_call(state)}; {SMALLER}"
-        return at_distinct(value, X, own, chosen, jobs, each=each)
+        values = at_distinct(value, rows.X, attributions, chosen, options, each=each)
+        return Integral(Estimate(values))
 
-    def outlook(self, state: RowSum, own: Own) -> str:
+    def outlook(self, state: RowSum, attributions: Attributions) -> str:
         """Say how many calls of the model it takes to explain the background itself."""
         if state.kept is None:
             return ""
-        kinds = [len(frames.distinct_rows(state.kept.X, columns)[0]) for columns in own]
+        kinds = [len(frames.distinct_rows(state.kept.X, columns)[0]) for columns in attributions]
         rows = _rows_a_call(state)
         text = f"to explain the background takes {sum(kinds):,} calls of the model on {rows}"
         long = sum(kinds) * len(state.weights) > MANY_ROWS

@@ -10,7 +10,7 @@ Pinned columns go into the constant.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
@@ -19,7 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skattr import frames
-from skattr.engines.base import Engine, Jobs, Own, TooCostly
+from skattr.attributions import Attributions
+from skattr.engines.base import Engine, RunOptions, TooCostly
+from skattr.engines.laws import merge_components
 from skattr.measures.gaussian import by_row
 from skattr.measures.laws import Levels
 from skattr.measures.points import ProductPoints
@@ -92,11 +94,11 @@ class FirstLayer:
         k = len(network.bias)  # the units are the outputs
         return np.ones(k), np.eye(k), np.zeros(k)
 
-    def uniforms(self, laws: list, own: tuple[int, ...]) -> Iterator[Uniforms]:
-        """Yield each combination of the levels of columns that are not own."""
+    def uniforms(self, laws: list, pinned: tuple[int, ...]) -> Iterator[Uniforms]:
+        """Yield each combination of the levels of columns that are not pinned."""
         constant, slopes, choices = self.bias, [], []
         for k, law in enumerate(laws):
-            if k in own:
+            if k in pinned:
                 continue
             if isinstance(law, Levels):
                 choices.append(self.at(k, frames.as_column(law.levels)))
@@ -119,20 +121,17 @@ class FirstLayer:
 class Laws:
     """A mixture of products of uniform laws, and what was found of its mean."""
 
-    own: Own  # the attributions that are pinned
-    components: list  # (π_c, one law a column)
+    attributions: Sequence  # those that are pinned
+    components: list  # (π_c, one law per column)
     points: ProductPoints | None = None  # of values that cost too much
     mean: np.ndarray | None = None  # (k,)
     certificate: dict | None = None
 
     def merge(self, other: Laws) -> Laws:
         """Join the laws of two batches."""
-        joined = [
-            (share, [one.merge(another) for one, another in zip(laws, more, strict=True)])
-            for (share, laws), (_, more) in zip(self.components, other.components, strict=True)
-        ]
+        joined = merge_components(self.components, other.components)
         points = self.points and other.points and self.points.merge(other.points)
-        return Laws(self.own, joined, points)
+        return Laws(self.attributions, joined, points)
 
 
 def is_shallow(network: ReluNetwork) -> str | None:
@@ -141,17 +140,17 @@ def is_shallow(network: ReluNetwork) -> str | None:
     return f"it needs at most one hidden layer, the network has {n}" if n > 1 else None
 
 
-def refuses_laws(network: ReluNetwork, term: Any) -> str | None:
-    """Return why the laws of a term are not uniform on the inputs of a network, or None."""
-    if not term.flat:
-        return f"it needs uniform laws, those of {term!r} are not"
-    if not hasattr(term, "background_"):  # not fitted yet
+def refuses_laws(network: ReluNetwork, measure: Any) -> str | None:
+    """Return why the laws of a measure are not uniform on the inputs of a network, or None."""
+    if not measure.flat:
+        return f"it needs uniform laws, those of {measure!r} are not"
+    if not hasattr(measure, "background_"):  # not fitted yet
         return None
     first = FirstLayer(network)
     columns = range(len(network.names))
-    members = [term]
-    if term.depends == "attribution":
-        members = term.members(tuple((k,) for k in columns))
+    members = [measure]
+    if measure.depends == "attribution":
+        members = measure.members(tuple((k,) for k in columns))
     products = [laws for member in members for _, laws in member.factors()[0]]
     for k in columns:
         wide = any(
@@ -162,15 +161,21 @@ def refuses_laws(network: ReluNetwork, term: Any) -> str | None:
     return None
 
 
-def uniform_laws(network: ReluNetwork, term: Any, own: Own, engine: Engine, jobs: Jobs) -> Laws:
-    """Return the laws of a term, or refuse those that have too many levels."""
-    components, pinned = term.factors()
+def uniform_laws(
+    network: ReluNetwork,
+    measure: Any,
+    attributions: Attributions,
+    engine: Engine,
+    options: RunOptions,
+) -> Laws:
+    """Return the laws of a measure, or refuse those that have too many levels."""
+    components, pinned = measure.factors()
     for _, laws in components:
         count = prod(len(law.levels) for law in laws if isinstance(law, Levels))
-        if count > jobs.max_evals:
+        if count > options.max_evals:
             raise TooCostly(
                 engine.name,
-                f"the levels of {term!r} have {count} combinations, more than "
-                f"max_evals={jobs.max_evals:g}",
+                f"the levels of {measure!r} have {count} combinations, more than "
+                f"max_evals={options.max_evals:g}",
             )
-    return Laws(own if pinned else (), components)
+    return Laws(attributions if pinned else (), components)

@@ -15,13 +15,15 @@ import joblib
 import numpy as np
 
 from skattr import frames
-from skattr.engines.base import Engine, Jobs, Own
+from skattr.attributions import Attributions
+from skattr.engines.base import Engine, Integral, Rows, RunOptions
 from skattr.engines.box_sums import add_trees
+from skattr.engines.estimates import Estimate
 from skattr.kernels import signed_products
 from skattr.kernels.leaf_boxes import fill_boxes
 from skattr.measures.written import as_point
 from skattr.parallel import in_workers
-from skattr.pieces import Boxes, Pieces
+from skattr.pieces import Boxes
 from skattr.progress import Progress
 
 
@@ -49,73 +51,80 @@ class Increments(Engine):
     """Increments of an integrand over the boxes of trees."""
 
     name = "increments"
-    needs = (Boxes, "increments")
+    kind = Boxes
+    views = ("increments",)
+    gives = "exact, row by row; groups"
     knows_mean = False
 
-    def refuses(self, pieces: Pieces, term: Any) -> str | None:
-        """Return the reason why this engine cannot serve, or None."""
-        reason = super().refuses(pieces, term)
-        if reason is not None:
-            return reason
-        assert isinstance(pieces, Boxes)
+    def objection(self, pieces: Boxes, measure: Any) -> str | None:
+        """Return which column is not cut into ranges, or None."""
         for k, name in enumerate(pieces.grid.names):
             partition = pieces.grid.partition(k)
-            low, high = term.sides_[k]
+            low, high = measure.sides_[k]
             if partition is None or not partition[0][0] <= low <= high <= partition[0][-1]:
                 return f"what the model tells apart in column {name!r} is not known as ranges"
         return None
 
-    def suits(self, pieces: Any, term: Any, jobs: Jobs) -> str | None:
+    def suits(self, pieces: Any, measure: Any, options: RunOptions) -> str | None:
         """Return why a grid is better, or None."""
-        return _too_many(pieces, term, jobs)
+        return _too_many(pieces, measure, options)
 
-    def cost(self, pieces: Boxes, term: Any) -> str:
-        """Say what it costs."""
-        what = "one product for each" if term.product else "the integrand at the corners"
-        return f"explain: {what} of {pieces.n_boxes} boxes a value"
+    def cost(self, pieces: Boxes, measure: Any) -> str:
+        """Describe the work per value."""
+        what = "one product" if measure.product else "the integrand at the corners"
+        return f"explain: {what} for each of {pieces.n_boxes:,} boxes per value"
 
-    def prepare(self, pieces: Boxes, term: Any, own: Own, jobs: Jobs) -> Cuts:
+    def prepare(
+        self, pieces: Boxes, measure: Any, attributions: Attributions, options: RunOptions
+    ) -> Cuts:
         """Cut the domain where the model does, and find the corners of its boxes."""
-        reason = _too_many(pieces, term, jobs)
+        reason = _too_many(pieces, measure, options)
         if reason is not None:
-            raise ValueError(f"{self.name} cannot serve {term!r}: {reason}")
-        found = [_cut(pieces.grid.partition(k), *side) for k, side in enumerate(term.sides_)]
+            raise ValueError(f"{self.name} cannot serve {measure!r}: {reason}")
+        found = [_cut(pieces.grid.partition(k), *side) for k, side in enumerate(measure.sides_)]
         ends, codes = [one for one, _ in found], [other for _, other in found]
-        corners = None if term.product else _corners(pieces, ends, codes)
-        return Cuts(term, ends, codes, corners)
+        corners = None if measure.product else _corners(pieces, ends, codes)
+        return Cuts(measure, ends, codes, corners)
 
     def integrate(
-        self, pieces: Any, state: Any, X: Any, codes: Any, own: Own, chosen: list[int], jobs: Jobs
-    ) -> np.ndarray:
+        self,
+        pieces: Any,
+        state: Any,
+        rows: Rows,
+        attributions: Attributions,
+        chosen: list[int],
+        options: RunOptions,
+    ) -> Integral:
         """Return the sums over boxes."""
+        X = rows.X
         result = np.empty((len(X), len(chosen), pieces.n_outputs))
         if state.measure.product:
             for i in range(len(X)):
                 x = as_point(frames.take_rows(X, slice(i, i + 1)))
                 for place, a in enumerate(chosen):
-                    result[i, place] = _product(pieces, state, x, own[a], jobs)
-            return result
-        masses = state.measure.masses(X, own)[:, chosen]
-        rows = (frames.take_rows(X, slice(i, i + 1)) for i in range(len(X)))
-        attributions = [own[a] for a in chosen]
-        tasks = (joblib.delayed(_at_corners)(state, as_point(x), attributions) for x in rows)
-        with Progress(jobs.verbose, len(X), "rows") as bar:
-            for i, sums in enumerate(in_workers(tasks, jobs.n_jobs)):
+                    result[i, place] = _product(pieces, state, x, attributions[a], options)
+            return Integral(Estimate(result))
+        masses = state.measure.masses(X, attributions)[:, chosen]
+        points = (as_point(frames.take_rows(X, slice(i, i + 1))) for i in range(len(X)))
+        wanted = [attributions[a] for a in chosen]
+        tasks = (joblib.delayed(_at_corners)(state, x, wanted) for x in points)
+        with Progress(options.verbose, len(X), "rows") as bar:
+            for i, sums in enumerate(in_workers(tasks, options.n_jobs)):
                 result[i] = sums + pieces.constant * masses[i][:, None]
                 bar.step("corners of boxes")
-        return result
+        return Integral(Estimate(result))
 
 
-def _too_many(pieces: Boxes, term: Any, jobs: Jobs) -> str | None:
+def _too_many(pieces: Boxes, measure: Any, options: RunOptions) -> str | None:
     """Say why the corners of all boxes are too many, or None."""
-    if term.product:
+    if measure.product:
         return None
-    free = int((term.sides_[:, 0] < term.sides_[:, 1]).sum())
+    free = int((measure.sides_[:, 0] < measure.sides_[:, 1]).sum())
     n_corners = pieces.n_boxes * 2**free
-    if n_corners > jobs.max_evals:
+    if n_corners > options.max_evals:
         return (
             f"{pieces.n_boxes} boxes have {n_corners} corners in {free} columns, and max_evals is "
-            f"{jobs.max_evals}; raise max_evals, or declare the integrand as a product, if it is"
+            f"{options.max_evals}; raise max_evals, or declare the integrand as a product, if it is"
         )
     if any(not cells.ordered for cells in pieces.grid.cells):
         return "a column's codes have no order, so that boxes have no corners"
@@ -139,7 +148,7 @@ def _cut(partition: Any, low: float, high: float) -> tuple[np.ndarray, np.ndarra
 
 
 def _product(
-    pieces: Boxes, state: Cuts, x: np.ndarray, columns: tuple[int, ...], jobs: Jobs
+    pieces: Boxes, state: Cuts, x: np.ndarray, columns: tuple[int, ...], options: RunOptions
 ) -> np.ndarray:
     """Return Σ_b v_b ∏_i Δ(g_i; side i of b)."""
     longest = max(len(ends) for ends in state.ends)
@@ -151,7 +160,7 @@ def _product(
         n_codes = pieces.grid.cells[k].n_codes
         masses.append(np.bincount(codes, weights=steps, minlength=n_codes))
     cumulated = np.array([_running(masses), _running([np.abs(mass) for mass in masses])])
-    sums = add_trees(pieces, (), signed_products.walk, cumulated, jobs)
+    sums = add_trees(pieces, (), signed_products.walk, cumulated, options)
     return sums.total + pieces.constant * np.prod([mass.sum() for mass in masses])
 
 

@@ -1,86 +1,17 @@
-"""Piecewise linear curves: kinks of many functions summed up in order, and looked up."""
+"""Piecewise linear curves: the kinks of many functions summed up in order."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
+from skattr.curves.linear import PiecewiseLinear
 from skattr.kernels.line_sums import Segments, label, settle, sweep, sweep_one_kind
-from skattr.measures.bins import Bins, as_numbers
+from skattr.measures.bins import Bins
 
 PIECE = 2**21  # numbers of several curves that stand in one piece of memory
-
-
-@dataclass(eq=False)
-class LineCurve:
-    """A piecewise linear function of a raw number, u = (x - origin) - middle.
-
-    Segment i ends at knot i and, up to the middle's knot, begins there; later ones begin at knot
-    i - 1. Where it jumps a knot stands twice. Bin b has the segments first[b] to last[b].
-    """
-
-    name: Any
-    origin: float
-    middle: float
-    knots: np.ndarray  # (M,) u
-    values: np.ndarray  # (M, k)
-    slopes: np.ndarray  # (M + 1, k)
-    center: int  # the knot of the middle
-    bins: Bins | None = None
-    first: np.ndarray | None = None
-    last: np.ndarray | None = None
-    points: np.ndarray | None = None  # (n, k) values of single numbers that have a bin each
-    special: np.ndarray | None = None  # (3, k) at missing, -inf and inf, NaN if there is none
-    partial = False
-
-    def at(self, codes: Any, values: Any) -> np.ndarray:
-        """Return the curve at raw values, (n, k)."""
-        x = as_numbers(values, self.name)
-        u = (x - self.origin) - self.middle
-        order = np.argsort(u)  # neighbours are found near one another, in half the time
-        found = np.empty(len(u), np.int64)
-        found[order] = np.searchsorted(self.knots, u[order], side="left")
-        if self.first is not None:
-            assert self.bins is not None and self.last is not None
-            bins = np.minimum(self.bins.of(values), self.bins.n - 1)  # missing is seen to below
-            found = np.clip(found, self.first[bins], self.last[bins])
-        start = np.where(found <= self.center, found, found - 1)
-        with np.errstate(invalid="ignore"):
-            result = self.values[start] + self.slopes[found] * (u - self.knots[start])[:, None]
-        if self.points is not None:
-            assert self.bins is not None
-            bins = self.bins.of(values)
-            single = bins < self.bins.n
-            result[single] = self.points[bins[single]]
-        self._put_special(x, result)
-        return result
-
-    def breaks(self) -> np.ndarray:
-        """Return raw numbers between which it is affine; beside them it may have jumps."""
-        places = [self.origin + (self.middle + self.knots)]
-        if self.bins is not None:
-            cuts = self.bins.cuts()
-            places += [cuts, np.nextafter(cuts, np.inf)]
-        return np.unique(np.concatenate(places))
-
-    def missing(self) -> np.ndarray | None:
-        """Return its value where the column is missing, (k,), if that may be."""
-        assert self.special is not None
-        return None if np.isnan(self.special[0]).any() else self.special[0]
-
-    def _put_special(self, x: np.ndarray, result: np.ndarray) -> None:
-        """Fill in what missing and infinite values get, or refuse them as the model does."""
-        for i, (what, where) in enumerate(
-            (("missing", np.isnan(x)), ("infinite", x == -np.inf), ("infinite", x == np.inf))
-        ):
-            if where.any():
-                assert self.special is not None
-                if np.isnan(self.special[i]).any():
-                    raise ValueError(f"column {self.name!r}: the model takes no {what} values")
-                result[where] = self.special[i]
 
 
 @dataclass(eq=False)
@@ -124,7 +55,7 @@ def sum_up(
     slope: np.ndarray,
     edges: np.ndarray,
     shelf: Shelf,
-) -> LineCurve:
+) -> PiecewiseLinear:
     """Sum the knots of all rows up, to the right and to the left of the middle.
 
     `table` has the knots of one row behind those of the other (kernels/line_rooms.py), `counts` how
@@ -163,13 +94,13 @@ def sum_up(
     last = np.full(len(edges) + 1, end - begin)
     last[b0:-1], first[b0 + 1 :] = left + up, left + up + 2
     first[1 : b0 + 1], last[:b0] = (left - down + 1)[::-1], (left - down - 1)[::-1]
-    curve = LineCurve(None, 0.0, 0.0, *found, left, shares.bins)
+    curve = PiecewiseLinear(None, 0.0, 0.0, *found, left, shares.bins)
     return replace(curve, first=first, last=last) if len(edges) else curve
 
 
 def _sum_one_kind(
     table: np.ndarray, value: np.ndarray, slope: np.ndarray, shelf: Shelf
-) -> LineCurve:
+) -> PiecewiseLinear:
     """Sum up knots that count 1 everywhere."""
     keys, split, bits = _labelled(table)
     size, k = 1 + len(keys), len(value)
@@ -180,7 +111,7 @@ def _sum_one_kind(
     _put_in_order(table, keys, bits, behind, places[split + 1 :], slopes[split + 2 :])
     for side in (1, -1):
         sweep_one_kind(places, values, slopes, split, side, value, slope)
-    return LineCurve(None, 0.0, 0.0, places, values, slopes, split)
+    return PiecewiseLinear(None, 0.0, 0.0, places, values, slopes, split)
 
 
 def _labelled(table: np.ndarray) -> tuple[np.ndarray, int, int]:

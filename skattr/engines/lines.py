@@ -12,6 +12,7 @@ than by an affine map, are summed up over the rows for each distinct own value.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -20,14 +21,18 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from skattr import frames
-from skattr.engines.base import Engine, Jobs, Own
-from skattr.engines.line_curves import LineCurve, Shares, Shelf, sum_up
+from skattr.attributions import Attributions
+from skattr.curves.base import ColumnFunction
+from skattr.curves.linear import PiecewiseLinear
+from skattr.engines.base import Engine, Integral, Rows, RunOptions
+from skattr.engines.estimates import Estimate
+from skattr.engines.line_curves import Shares, Shelf, sum_up
 from skattr.engines.line_walks import Direction, Walker
 from skattr.kernels.line_rooms import Knots
 from skattr.measures.base import Measure
 from skattr.measures.row_weights import RowWeights
 from skattr.parallel import in_order
-from skattr.pieces import Pieces, ReluNetwork
+from skattr.pieces import ReluNetwork
 from skattr.pieces.relu import Line
 
 LINES = 512  # rows that are walked along together
@@ -35,52 +40,50 @@ ROOM = 2**26  # numbers of all curves together; beyond that each is made when it
 
 
 @dataclass(eq=False)
-class Rows:
+class Walked:
     """The background as inputs of the network, and the curves once all batches are there."""
 
     total: np.ndarray  # (k,) Σ_r w_r f(z_r)
     weights: np.ndarray  # (n,)
-    own: Own
+    attributions: Attributions
     numbers: np.ndarray | None  # (n, p), None if nothing is pinned
     given: RowWeights | None = None  # weights that depend on the own value
-    curves: list[LineCurve | None] | None = None
+    curves: list[PiecewiseLinear | None] | None = None
 
 
 class Lines(Engine):
     """Walks along lines through the regions of a network, one for each row and column."""
 
     name = "lines"
-    needs = (ReluNetwork, "rows")
+    kind = ReluNetwork
+    views = ("rows", "bins")
+    gives = "exact curves; groups row by row"
 
-    def refuses(self, pieces: Pieces, term: Measure) -> str | None:
-        """Return the reason why this engine cannot serve, or None."""
-        if isinstance(pieces, ReluNetwork) and "bins" in term.views:
-            return None
-        return super().refuses(pieces, term)
-
-    def cost(self, pieces: ReluNetwork, term: Measure) -> str:
-        """Say what it costs."""
-        if term.depends == "nothing":
-            return "fit: one evaluation of each row"
+    def cost(self, pieces: ReluNetwork, measure: Measure) -> str:
+        """Describe the lines through all rows."""
+        if measure.depends == "nothing":
+            return "fit: one evaluation per row"
         return (
-            "fit: one line through each row for each column; explain: one lookup a value, for "
-            "groups and levels one evaluation of the background for each distinct value"
+            "fit: one line per row and column; explain: one lookup per value, for groups and "
+            "levels one evaluation of the background for each distinct value"
         )
 
-    def prepare(self, pieces: ReluNetwork, term: Any, own: Own, jobs: Jobs) -> Rows:
+    def prepare(
+        self, pieces: ReluNetwork, measure: Any, attributions: Attributions, options: RunOptions
+    ) -> Walked:
         """Evaluate the background."""
         given = None
-        if "bins" in term.views:
-            background, given = term.bins()
+        if "bins" in measure.views:
+            background, given = measure.bins()
             pinned = True
         else:
-            background, pinned = term.rows()
+            background, pinned = measure.rows()
         numbers = pieces.numbers(background.X)
         weights = background.weights.copy()
         total = weights @ pieces.forward(numbers)
-        return Rows(total, weights, own, numbers if pinned else None, given)
+        return Walked(total, weights, attributions, numbers if pinned else None, given)
 
-    def merge(self, a: Rows, b: Rows) -> Rows:
+    def merge(self, a: Walked, b: Walked) -> Walked:
         """Put one batch behind the other."""
         numbers = None
         if a.numbers is not None and b.numbers is not None:
@@ -88,50 +91,61 @@ class Lines(Engine):
         weights = np.concatenate([a.weights, b.weights])
         return replace(b, total=a.total + b.total, weights=weights, numbers=numbers, curves=None)
 
-    def finish(self, pieces: ReluNetwork, state: Rows, jobs: Jobs) -> Rows:
+    def finish(self, pieces: ReluNetwork, state: Walked, options: RunOptions) -> Walked:
         """Walk along all lines."""
         if state.numbers is None:
             return state
-        single = [c[0] for c in state.own if len(c) == 1 and _has_line(pieces, state, c[0])]
+        single = [
+            c[0] for c in state.attributions if len(c) == 1 and _has_line(pieces, state, c[0])
+        ]
         units = sum(len(layer.bias) for layer in pieces.layers)
         size = len(single) * len(state.numbers) * units * (2 + 2 * pieces.n_outputs)
-        curves: list[LineCurve | None] = [None] * len(state.own)
+        curves: list[PiecewiseLinear | None] = [None] * len(state.attributions)
         if size <= ROOM:
             walker, shelf = Walker(pieces, min(LINES, len(state.numbers))), Shelf(size)
             with threadpool_limits(1):  # lines are walked in threads
-                for a, columns in enumerate(state.own):
+                for a, columns in enumerate(state.attributions):
                     if len(columns) == 1 and columns[0] in single:
-                        curves[a] = _curve(walker, pieces, state, columns[0], jobs, shelf)
+                        curves[a] = _curve(walker, pieces, state, columns[0], options, shelf)
         return replace(state, curves=curves)
 
-    def mean(self, pieces: ReluNetwork, state: Rows) -> np.ndarray:
+    def mean(self, pieces: ReluNetwork, state: Walked) -> Estimate:
         """Return E f."""
-        return state.total / state.weights.sum()
+        return Estimate(state.total / state.weights.sum())
 
-    def tables(self, pieces: ReluNetwork, state: Rows, own: Own) -> list:
+    def curves(
+        self, pieces: ReluNetwork, state: Walked, attributions: Attributions
+    ) -> Sequence[ColumnFunction | None]:
         """Return the curves of columns of numbers."""
         assert state.curves is not None
         return state.curves
 
     def integrate(
-        self, pieces: Any, state: Any, X: Any, codes: Any, own: Own, chosen: list[int], jobs: Jobs
-    ) -> np.ndarray:
+        self,
+        pieces: Any,
+        state: Any,
+        rows: Rows,
+        attributions: Attributions,
+        chosen: list[int],
+        options: RunOptions,
+    ) -> Integral:
         """Return curves that were too large to keep, and sums over rows where there is none."""
+        X = rows.X
         result = np.empty((len(X), len(chosen), pieces.n_outputs))
         walker: Walker | None = None
         with threadpool_limits(1):
-            for place, a in enumerate(chosen):
-                columns = own[a]
+            for i, a in enumerate(chosen):
+                columns = attributions[a]
                 if len(columns) == 1 and _has_line(pieces, state, columns[0]):
                     walker = walker or Walker(pieces, min(LINES, len(state.numbers)))
-                    curve = _curve(walker, pieces, state, columns[0], jobs, Shelf(0))
-                    result[:, place] = curve.at(None, frames.column(X, columns[0]))
+                    curve = _curve(walker, pieces, state, columns[0], options, Shelf(0))
+                    result[:, i] = curve.at(None, frames.column(X, columns[0]))[0]
                 else:
-                    result[:, place] = _sums(pieces, state, X, columns, jobs)
-        return result
+                    result[:, i] = _sums(pieces, state, X, columns, options)
+        return Integral(Estimate(result))
 
 
-def _has_line(pieces: ReluNetwork, state: Rows, k: int) -> bool:
+def _has_line(pieces: ReluNetwork, state: Walked, k: int) -> bool:
     """Tell whether an attribution is piecewise linear in the number of a column."""
     return k in pieces.lines and (state.given is None or state.given.columns[k].bins.levels is None)
 
@@ -140,7 +154,7 @@ def _has_line(pieces: ReluNetwork, state: Rows, k: int) -> bool:
 
 
 def _sums(
-    pieces: ReluNetwork, state: Rows, X: Any, columns: tuple[int, ...], jobs: Jobs
+    pieces: ReluNetwork, state: Walked, X: Any, columns: tuple[int, ...], options: RunOptions
 ) -> np.ndarray:
     """Return the mean of f over the rows with own values put into them, (n, k)."""
     assert state.numbers is not None
@@ -152,24 +166,30 @@ def _sums(
         bins = state.given.bins_of(some, columns)
         shares = [state.given.given(columns, at) for at in bins.T]
     run = partial(_pinned, pieces, state.numbers, places)
-    found = list(in_order(lambda pair: run(*pair), zip(inputs, shares, strict=True), jobs.n_jobs))
+    found = list(
+        in_order(lambda pair: run(*pair), zip(inputs, shares, strict=True), options.n_jobs)
+    )
     return np.array(found)[kind]
 
 
 def _pinned(
-    pieces: ReluNetwork, numbers: np.ndarray, places: np.ndarray, own: np.ndarray, share: np.ndarray
+    pieces: ReluNetwork,
+    numbers: np.ndarray,
+    places: np.ndarray,
+    pinned: np.ndarray,
+    share: np.ndarray,
 ) -> np.ndarray:
-    """Return Σ_r share_r f(own, z_r), (k,)."""
+    """Return Σ_r share_r f(pinned, z_r), (k,)."""
     rows = np.flatnonzero(share)
     Z = numbers[rows]
-    Z[:, places] = own
+    Z[:, places] = pinned
     return share[rows] @ pieces.forward(Z)
 
 
 # curves -----------------------------------------------------------------------------------------
 
 
-def _shares(state: Rows, k: int) -> Shares:
+def _shares(state: Walked, k: int) -> Shares:
     if state.given is None:
         n = len(state.weights)
         weight = state.weights / state.weights.sum()
@@ -184,20 +204,20 @@ def _shares(state: Rows, k: int) -> Shares:
 
 
 def _curve(
-    walker: Walker, pieces: ReluNetwork, state: Rows, k: int, jobs: Jobs, shelf: Shelf
-) -> LineCurve:
+    walker: Walker, pieces: ReluNetwork, state: Walked, k: int, options: RunOptions, shelf: Shelf
+) -> PiecewiseLinear:
     """Return the curve of a column."""
     assert state.numbers is not None
     numbers, line, shares = state.numbers, pieces.lines[k], _shares(state, k)
     middle = _middle(line, numbers)
     network = Direction(walker, line)
-    own = line.start + middle * line.direction
+    pinned = line.start + middle * line.direction
     starts = range(0, len(numbers), LINES)
 
     def walk(begin: int) -> tuple[np.ndarray, np.ndarray, Knots]:
         some = slice(begin, begin + LINES)
         Z = numbers[some].copy()
-        Z[:, line.places] = own
+        Z[:, line.places] = pinned
         workspace = walker.workspace()
         value, slope, knots = network.walk(Z, shares.weight[some], workspace)
         if len(starts) > 1:  # else nobody walks before these are summed up
@@ -205,7 +225,7 @@ def _curve(
         walker.free.append(workspace)
         return value, slope, knots
 
-    values, slopes, parts = zip(*in_order(walk, starts, jobs.n_jobs), strict=True)
+    values, slopes, parts = zip(*in_order(walk, starts, options.n_jobs), strict=True)
     kinds = shares.table.shape[1], pieces.n_outputs
     total, slope = np.zeros(kinds), np.zeros(kinds)
     np.add.at(total, shares.kind, np.concatenate(values))
@@ -234,18 +254,18 @@ def _middle(line: Line, numbers: np.ndarray) -> float:
     return float(np.partition(u, len(u) // 2)[len(u) // 2])
 
 
-def _points(pieces: ReluNetwork, state: Rows, k: int) -> np.ndarray | None:
+def _points(pieces: ReluNetwork, state: Walked, k: int) -> np.ndarray | None:
     """Return the values of numbers that have a bin of their own, (n, k)."""
     bins = None if state.given is None else state.given.columns[k].bins
     if bins is None or bins.points is None:
         return None
     line = pieces.lines[k]
-    own = line.start + (bins.points - line.origin)[:, None] * line.direction
-    pairs = zip(bins.points.tolist(), own, strict=True)
+    pinned = line.start + (bins.points - line.origin)[:, None] * line.direction
+    pairs = zip(bins.points.tolist(), pinned, strict=True)
     return np.array([_value(pieces, state, k, *pair) for pair in pairs])
 
 
-def _special(pieces: ReluNetwork, state: Rows, k: int) -> np.ndarray:
+def _special(pieces: ReluNetwork, state: Walked, k: int) -> np.ndarray:
     """Return the values at missing, -inf and inf, (3, k), NaN where there is none."""
     line = pieces.lines[k]
     result = np.full((3, pieces.n_outputs), np.nan)
@@ -260,11 +280,11 @@ def _special(pieces: ReluNetwork, state: Rows, k: int) -> np.ndarray:
     return result
 
 
-def _value(pieces: ReluNetwork, state: Rows, k: int, t: float, own: np.ndarray) -> np.ndarray:
+def _value(pieces: ReluNetwork, state: Walked, k: int, t: float, pinned: np.ndarray) -> np.ndarray:
     """Return the attribution of column k at the number t, where it has the given inputs."""
     assert state.numbers is not None
     share = state.weights / state.weights.sum()
     if state.given is not None:
         at = state.given.columns[k].bins.of(np.array([t]))
         share = state.given.given((k,), at)
-    return _pinned(pieces, state.numbers, pieces.lines[k].places, own, share)
+    return _pinned(pieces, state.numbers, pieces.lines[k].places, pinned, share)

@@ -16,12 +16,14 @@ from typing import Any
 import numpy as np
 
 from skattr import frames
-from skattr.engines.base import Engine, Jobs, Own
+from skattr.attributions import Attributions
+from skattr.engines.base import Engine, Integral, Rows, RunOptions
+from skattr.engines.estimates import Estimate
 from skattr.engines.product_sums import at_rows, mean_factors, multiply
 from skattr.measures.base import Measure
 from skattr.measures.bins import as_numbers
 from skattr.measures.mixture import Mixture
-from skattr.pieces import Pieces, Products
+from skattr.pieces import Products
 
 
 @dataclass(eq=False)
@@ -37,51 +39,59 @@ class MixedProducts(Engine):
     """The own factors of each row, and the products of the others in each component."""
 
     name = "mixed_products"
-    needs = (Products, "mixture")
+    kind = Products
+    views = ("mixture",)
+    gives = "exact, if all columns are affine; groups"
+    needs_partition = True
     knows_mean = False
 
-    def refuses(self, pieces: Pieces, term: Measure) -> str | None:
-        """Return the reason why this engine cannot serve, or None."""
-        reason = super().refuses(pieces, term)
-        if reason is None and isinstance(pieces, Products):
-            bent = [name for k, name in enumerate(pieces.names) if not pieces.is_affine(k)]
-            if bent:
-                return f"column {bent[0]!r} is not known to enter by an affine function"
-        return reason
+    def objection(self, pieces: Products, measure: Measure) -> str | None:
+        """Return which column does not enter by an affine function, or None."""
+        bent = [name for k, name in enumerate(pieces.names) if not pieces.is_affine(k)]
+        return f"column {bent[0]!r} is not known to enter by an affine function" if bent else None
 
-    def cost(self, pieces: Products, term: Measure) -> str:
-        """Say what it costs."""
-        return f"fit: {pieces.n_terms} products for each component; explain: as many bumps a value"
+    def cost(self, pieces: Products, measure: Measure) -> str:
+        """Describe the products of each component."""
+        return f"fit: {pieces.n_terms:,} products per component; explain: as many bumps per value"
 
-    def prepare(self, pieces: Products, term: Any, own: Own, jobs: Jobs) -> State:
+    def prepare(
+        self, pieces: Products, measure: Any, attributions: Attributions, options: RunOptions
+    ) -> State:
         """Multiply the means of the factors."""
-        mixture, names, components = term.mixture()
-        found = [multiply(pieces, mean_factors(pieces, laws), own)[1] for laws in components]
+        mixture, names, components = measure.mixture()
+        found = [
+            multiply(pieces, mean_factors(pieces, laws), attributions)[1] for laws in components
+        ]
         return State(mixture, names, np.array(found))
 
-    def mean(self, pieces: Products, state: State) -> None:
-        """Leave the mean over the background to an engine for rows."""
-        return None
-
     def integrate(
-        self, pieces: Any, state: Any, X: Any, codes: Any, own: Own, chosen: list[int], jobs: Jobs
-    ) -> np.ndarray:
+        self,
+        pieces: Any,
+        state: Any,
+        rows: Rows,
+        attributions: Attributions,
+        chosen: list[int],
+        options: RunOptions,
+    ) -> Integral:
         """Return the sums of the own factors in each component, mixed."""
         k, n_components = pieces.n_outputs, len(state.others)
+        X = rows.X
         result = np.zeros((len(X), len(chosen), k))
         ones = np.ones((1, pieces.n_terms))
-        found = []
+        mixed = []
         for a in chosen:
-            t = [as_numbers(frames.column(X, i), state.names[i]) for i in own[a]]
-            shares = state.mixture.shares(np.stack(t, axis=1), list(own[a]))
+            t = [as_numbers(frames.column(X, i), state.names[i]) for i in attributions[a]]
+            shares = state.mixture.shares(np.stack(t, axis=1), list(attributions[a]))
             weights = [others[:, a, None] * pieces.coefficients for others in state.others]
-            found.append((pieces.sides((own[a],)), np.concatenate(weights, axis=1), shares))
+            mixed.append(
+                (pieces.sides((attributions[a],)), np.concatenate(weights, axis=1), shares)
+            )
 
-        def fill(rows: slice, inputs: list) -> None:
-            for place, (side, coefficients, shares) in enumerate(found):
+        def fill(block: slice, inputs: list) -> None:
+            for i, (side, coefficients, shares) in enumerate(mixed):
                 parts = pieces.add_up(inputs, side, ones, coefficients)  # (n, C · k)
                 for c in range(n_components):
-                    result[rows, place] += shares[rows, c, None] * parts[:, c * k : (c + 1) * k]
+                    result[block, i] += shares[block, c, None] * parts[:, c * k : (c + 1) * k]
 
-        at_rows(pieces, X, sorted({i for a in chosen for i in own[a]}), fill, jobs)
-        return pieces.constant + result
+        at_rows(pieces, X, sorted({i for a in chosen for i in attributions[a]}), fill, options)
+        return Integral(Estimate(pieces.constant + result))

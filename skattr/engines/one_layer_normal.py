@@ -17,13 +17,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skattr import frames
-from skattr.engines.base import Engine, Jobs, Own
+from skattr.attributions import Attributions
+from skattr.engines.base import Engine, Integral, Rows, RunOptions
+from skattr.engines.estimates import Estimate
 from skattr.engines.first_layer import FirstLayer, is_shallow
 from skattr.kernels import relu_means
 from skattr.measures.base import Measure
 from skattr.measures.bins import as_numbers
 from skattr.parallel import in_order
-from skattr.pieces import Pieces, ReluNetwork
+from skattr.pieces import ReluNetwork
 
 ROW_BLOCK = 4096
 
@@ -53,58 +55,61 @@ class OneLayerNormal(Engine):
     """Closed forms for a hidden layer of units that are normal given the own value."""
 
     name = "one_layer_normal"
-    needs = (ReluNetwork, "normals")
+    kind = ReluNetwork
+    views = ("normals",)
+    gives = "exact, if one hidden layer; groups"
     knows_mean = False
     smooth = True
 
-    def refuses(self, pieces: Pieces, term: Measure) -> str | None:
-        """Return the reason why this engine cannot serve, or None."""
-        reason = super().refuses(pieces, term)
-        if reason is None and isinstance(pieces, ReluNetwork):
-            reason = is_shallow(pieces)
-            first = FirstLayer(pieces)
-            bent = [name for k, name in enumerate(pieces.names) if not first.is_affine(k)]
-            if bent and reason is None:
-                reason = f"column {bent[0]!r} is not known to enter by an affine function"
-        return reason
-
-    def cost(self, pieces: ReluNetwork, term: Measure) -> str:
-        """Say what it costs."""
-        return "explain: one normal law for each unit and component a value"
-
-    def prepare(self, pieces: ReluNetwork, term: Any, own: Own, jobs: Jobs) -> State:
-        """Find means and variances of all units given each attribution."""
-        family, names = term.normals()
+    def objection(self, pieces: ReluNetwork, measure: Measure) -> str | None:
+        """Return why units are not normal, or None."""
         first = FirstLayer(pieces)
-        return State(family, names, [_given(first, family, columns) for columns in own])
+        bent = [name for k, name in enumerate(pieces.names) if not first.is_affine(k)]
+        reason = f"column {bent[0]!r} is not known to enter by an affine function" if bent else None
+        return is_shallow(pieces) or reason
 
-    def mean(self, pieces: ReluNetwork, state: State) -> None:
-        """Leave the mean over the background to an engine for rows."""
-        return None
+    def cost(self, pieces: ReluNetwork, measure: Measure) -> str:
+        """Describe the laws of units."""
+        return "explain: one normal law per unit and component for each value"
+
+    def prepare(
+        self, pieces: ReluNetwork, measure: Any, attributions: Attributions, options: RunOptions
+    ) -> State:
+        """Find means and variances of all units given each attribution."""
+        family, names = measure.normals()
+        first = FirstLayer(pieces)
+        return State(family, names, [_given(first, family, columns) for columns in attributions])
 
     def integrate(
-        self, pieces: Any, state: Any, X: Any, codes: Any, own: Own, chosen: list[int], jobs: Jobs
-    ) -> np.ndarray:
+        self,
+        pieces: Any,
+        state: Any,
+        rows: Rows,
+        attributions: Attributions,
+        chosen: list[int],
+        options: RunOptions,
+    ) -> Integral:
         """Return the means of the units, added up."""
+        X = rows.X
         result = np.empty((len(X), len(chosen), pieces.n_outputs))
         first = FirstLayer(pieces)
-        for place, a in enumerate(chosen):
-            columns = own[a]
+        for i, a in enumerate(chosen):
+            columns = attributions[a]
             t = np.stack([as_numbers(frames.column(X, k), state.names[k]) for k in columns], axis=1)
             gone = np.isnan(t)
             whole = np.flatnonzero(~gone.any(axis=1))
             values = np.empty((len(X), pieces.n_outputs))
-            values[whole] = _means(first, state.family, columns, t[whole], state.given[a], jobs)
+            values[whole] = _means(first, state.family, columns, t[whole], state.given[a], options)
             for kind in np.unique(gone[gone.any(axis=1)], axis=0):
-                rows = np.flatnonzero((gone == kind).all(axis=1))
+                some = np.flatnonzero((gone == kind).all(axis=1))
                 known = tuple(k for k, missing in zip(columns, kind, strict=True) if not missing)
                 absent = tuple(k for k, missing in zip(columns, kind, strict=True) if missing)
-                added = first.at_rows(frames.take_rows(X, rows[:1]), absent)[0]
+                added = first.at_rows(frames.take_rows(X, some[:1]), absent)[0]
                 given = _given(first, state.family, known, absent)
                 given = given._replace(constants=given.constants + added)
-                values[rows] = _means(first, state.family, known, t[rows][:, ~kind], given, jobs)
-            result[:, place] = values
-        return result
+                values[some] = _means(first, state.family, known, t[some][:, ~kind], given, options)
+            result[:, i] = values
+        return Integral(Estimate(result))
 
 
 def _given(
@@ -117,8 +122,8 @@ def _given(
         weights[:, k] = first.slope(k)
     centers, slopes, scales = family.linear(weights, list(columns))
     constants = first.bias + sum(first.at(k, centers[:, k]) for k in present)
-    own = np.ascontiguousarray(centers[:, list(columns)])
-    return Given(np.ascontiguousarray(constants), own, slopes, scales)
+    given = np.ascontiguousarray(centers[:, list(columns)])
+    return Given(np.ascontiguousarray(constants), given, slopes, scales)
 
 
 def _means(
@@ -127,7 +132,7 @@ def _means(
     columns: tuple[int, ...],
     t: np.ndarray,
     given: Given,
-    jobs: Jobs,
+    options: RunOptions,
 ) -> np.ndarray:
     """Return the means of f given values t of some columns, (n, k)."""
     slope, weight, bias = first.rest()
@@ -138,5 +143,5 @@ def _means(
         relu_means.add_normal(t[rows], shares[rows], *given, slope, weight, out[rows])
 
     blocks = [slice(i, i + ROW_BLOCK) for i in range(0, len(t), ROW_BLOCK)]
-    list(in_order(fill, blocks, jobs.n_jobs))
+    list(in_order(fill, blocks, options.n_jobs))
     return bias + out

@@ -15,13 +15,15 @@ from typing import Any
 import numpy as np
 
 from skattr import frames
-from skattr.engines.base import Engine, Jobs, Own, certify
+from skattr.attributions import Attributions
+from skattr.engines.base import Engine, Integral, Rows, RunOptions
+from skattr.engines.estimates import Estimate
 from skattr.engines.first_layer import FirstLayer, Laws, is_shallow, refuses_laws, uniform_laws
 from skattr.kernels import relu_means
 from skattr.measures.base import Measure
 from skattr.measures.gaussian import by_row
 from skattr.parallel import in_order
-from skattr.pieces import Pieces, ReluNetwork
+from skattr.pieces import ReluNetwork
 
 ROW_BLOCK = 4096  # values whose units are there at a time
 
@@ -30,19 +32,18 @@ class OneLayerUniform(Engine):
     """The means of all units, each a sum of independent uniform numbers."""
 
     name = "one_layer_uniform"
-    needs = (ReluNetwork, "factors")
+    kind = ReluNetwork
+    views = ("factors",)
+    gives = "exact, if uniform and one hidden layer; groups"
     smooth = True
 
-    def refuses(self, pieces: Pieces, term: Measure) -> str | None:
-        """Return the reason why this engine cannot serve, or None."""
-        reason = super().refuses(pieces, term)
-        if reason is None and isinstance(pieces, ReluNetwork):
-            reason = is_shallow(pieces) or refuses_laws(pieces, term)
-        return reason
+    def objection(self, pieces: ReluNetwork, measure: Measure) -> str | None:
+        """Return why units are not sums of uniform numbers, or None."""
+        return is_shallow(pieces) or refuses_laws(pieces, measure)
 
-    def cost(self, pieces: ReluNetwork, term: Measure) -> str:
-        """Say what it costs."""
-        return "fit: a series for each unit; explain: the same for each attribution"
+    def cost(self, pieces: ReluNetwork, measure: Measure) -> str:
+        """Describe the series."""
+        return "fit: one series per unit; explain: the same for each value"
 
     def certificate(self, state: Laws) -> str:
         """Say how far the series may be off."""
@@ -50,42 +51,51 @@ class OneLayerUniform(Engine):
         error = state.certificate["quadrature_error"]
         return f"series are cut at {error:.1e} of the network's range"
 
-    def prepare(self, pieces: ReluNetwork, term: Any, own: Own, jobs: Jobs) -> Laws:
+    def prepare(
+        self, pieces: ReluNetwork, measure: Any, attributions: Attributions, options: RunOptions
+    ) -> Laws:
         """Keep the laws."""
-        return uniform_laws(pieces, term, own, self, jobs)
+        return uniform_laws(pieces, measure, attributions, self, options)
 
     def merge(self, a: Laws, b: Laws) -> Laws:
         """Join the laws."""
         return a.merge(b)
 
-    def finish(self, pieces: ReluNetwork, state: Laws, jobs: Jobs) -> Laws:
+    def finish(self, pieces: ReluNetwork, state: Laws, options: RunOptions) -> Laws:
         """Integrate over the whole domain."""
         first = FirstLayer(pieces)
-        mean, error = _values(first, state, (), np.zeros((1, len(first.bias))), jobs)
+        mean, error = _values(first, state, (), np.zeros((1, len(first.bias))), options)
         return replace(state, mean=mean[0], certificate={"quadrature_error": error})
 
-    def mean(self, pieces: ReluNetwork, state: Laws) -> np.ndarray:
+    def mean(self, pieces: ReluNetwork, state: Laws) -> Estimate:
         """Return the integral of f where nothing is pinned."""
         assert state.mean is not None
-        return state.mean
+        return Estimate(state.mean)
 
     def integrate(
-        self, pieces: Any, state: Any, X: Any, codes: Any, own: Own, chosen: list[int], jobs: Jobs
-    ) -> np.ndarray:
+        self,
+        pieces: Any,
+        state: Any,
+        rows: Rows,
+        attributions: Attributions,
+        chosen: list[int],
+        options: RunOptions,
+    ) -> Integral:
         """Return the means at the own values."""
         first = FirstLayer(pieces)
-        result = np.empty((len(X), len(chosen), pieces.n_outputs))
-        for place, a in enumerate(chosen):
-            rows, kind = frames.distinct_rows(X, own[a])
-            added = first.at_rows(frames.take_rows(X, rows), own[a])
-            values, error = _values(first, state, own[a], added, jobs)
-            certify(jobs, {"quadrature_error": error})
-            result[:, place] = values[kind]
-        return result
+        X = rows.X
+        result, worst = np.empty((len(X), len(chosen), pieces.n_outputs)), 0.0
+        for i, a in enumerate(chosen):
+            distinct, kind = frames.distinct_rows(X, attributions[a])
+            added = first.at_rows(frames.take_rows(X, distinct), attributions[a])
+            values, error = _values(first, state, attributions[a], added, options)
+            worst = max(worst, error)
+            result[:, i] = values[kind]
+        return Integral(Estimate(result), certificate={"quadrature_error": worst})
 
 
 def _values(
-    first: FirstLayer, state: Laws, columns: tuple[int, ...], added: np.ndarray, jobs: Jobs
+    first: FirstLayer, state: Laws, columns: tuple[int, ...], added: np.ndarray, options: RunOptions
 ) -> tuple[np.ndarray, float]:
     """Return f where the own columns add this to the units, (n, k), and a bound on the error."""
     slope, weight, bias = first.rest()
@@ -108,7 +118,7 @@ def _values(
                 return by_row(active, weight.T), np.abs(weight * (1.0 - slope)) @ errors
 
             blocks = [slice(i, i + ROW_BLOCK) for i in range(0, len(added), ROW_BLOCK)]
-            found = list(in_order(mean, blocks, jobs.n_jobs))
+            found = list(in_order(mean, blocks, options.n_jobs))
             total += share * box.share * np.concatenate([values for values, _ in found])
             sizes = np.abs(weight) @ np.abs(sides).sum(axis=1)
             error = max(error, float((found[0][1] / np.where(sizes > 0, sizes, 1.0)).max()))

@@ -5,12 +5,17 @@ Exact curves of all attributions, O(boxes · depth · rows / 64) (MATH.md, secti
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from skattr.engines.base import Engine, Jobs, Own
+from skattr.attributions import Attributions
+from skattr.curves.base import ColumnFunction
+from skattr.engines import backgrounds
+from skattr.engines.base import Engine, Integral, Rows, RunOptions
 from skattr.engines.box_sums import BoxSums, add_trees
+from skattr.engines.estimates import Estimate
 from skattr.kernels import one_violation
 from skattr.measures.base import Measure
 from skattr.pieces import Boxes
@@ -22,26 +27,32 @@ class OneViolation(Engine):
     """Sums over boxes of the rows that meet all conditions but those on one attribution."""
 
     name = "one_violation"
-    needs = (Boxes, "rows")
+    kind = Boxes
+    views = ("rows",)
+    gives = "exact curves; groups"
+    needs_partition = True
 
-    def cost(self, pieces: Boxes, term: Measure) -> str:
-        """Say what it costs."""
-        return "fit: one pass of the background down all trees; explain: one lookup a value"
+    def cost(self, pieces: Boxes, measure: Measure) -> str:
+        """Describe one pass over the background."""
+        return "fit: one pass of the background down all trees; explain: one lookup per value"
 
-    def prepare(self, pieces: Boxes, term: Measure, own: Own, jobs: Jobs) -> BoxSums:
+    def prepare(
+        self, pieces: Boxes, measure: Measure, attributions: Attributions, options: RunOptions
+    ) -> BoxSums:
         """Push all rows down all trees."""
-        background, pinned = term.rows()
-        grid, codes = background.seen(pieces.grid, jobs.n_jobs)
+        background, pinned = measure.rows()
+        grid, codes = backgrounds.encode(background, pieces.grid, options.n_jobs)
         pieces = pieces.on(grid)
         weights = background.weights
-        own = own if pinned else ()
         sums = None
         for start in range(0, len(weights), ROW_BLOCK):
             block = slice(start, start + ROW_BLOCK)
             rows = one_violation.index_rows(
                 np.ascontiguousarray(codes[:, block]), weights[block], pieces.grid.offset
             )
-            sums = add_trees(pieces, own, one_violation.walk, rows, jobs, sums)
+            sums = add_trees(
+                pieces, attributions if pinned else (), one_violation.walk, rows, options, sums
+            )
         assert sums is not None
         return BoxSums(*sums, float(weights.sum()), grid.offset)
 
@@ -49,16 +60,24 @@ class OneViolation(Engine):
         """Add up."""
         return a + b
 
-    def mean(self, pieces: Boxes, state: BoxSums) -> np.ndarray:
+    def mean(self, pieces: Boxes, state: BoxSums) -> Estimate:
         """Return E f."""
-        return state.mean(pieces)
+        return Estimate(state.mean(pieces))
 
-    def tables(self, pieces: Boxes, state: BoxSums, own: Own) -> list[np.ndarray | None]:
+    def curves(
+        self, pieces: Boxes, state: BoxSums, attributions: Attributions
+    ) -> Sequence[ColumnFunction | None]:
         """Return the curves of single columns."""
-        return state.tables(pieces, own)
+        return state.curves(pieces, attributions)
 
     def integrate(
-        self, pieces: Any, state: Any, X: Any, codes: Any, own: Own, chosen: list[int], jobs: Jobs
-    ) -> np.ndarray:
+        self,
+        pieces: Any,
+        state: Any,
+        rows: Rows,
+        attributions: Attributions,
+        chosen: list[int],
+        options: RunOptions,
+    ) -> Integral:
         """Return the values of groups and of open columns."""
-        return state.integrate(pieces, codes, own, chosen)
+        return Integral(Estimate(state.integrate(pieces, rows.codes, attributions, chosen)))

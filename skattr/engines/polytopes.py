@@ -24,12 +24,13 @@ from typing import Any
 import numpy as np
 
 from skattr import frames
+from skattr.attributions import Attributions
 from skattr.engines.base import (
     Engine,
-    Jobs,
-    Own,
+    Integral,
+    Rows,
+    RunOptions,
     TooCostly,
-    certify,
     is_asked_for,
     join_certificates,
 )
@@ -40,74 +41,83 @@ from skattr.kernels import polytopes, simplices
 from skattr.measures.base import Measure
 from skattr.measures.points import ProductPoints
 from skattr.parallel import in_order
-from skattr.pieces import Pieces, ReluNetwork
+from skattr.pieces import ReluNetwork
 
 
 class Polytopes(Engine):
     """Integrals over all cells of a box on which the network is affine, but for the last layer."""
 
     name = "polytopes"
-    needs = (ReluNetwork, "factors")
+    kind = ReluNetwork
+    views = ("factors",)
+    gives = "exact, if uniform and few columns; groups"
     smooth = True
 
-    def refuses(self, pieces: Pieces, term: Measure) -> str | None:
-        """Return the reason why this engine cannot serve, or None."""
-        reason = super().refuses(pieces, term)
-        if reason is None and isinstance(pieces, ReluNetwork):
-            reason = refuses_laws(pieces, term)
-        return reason
+    def objection(self, pieces: ReluNetwork, measure: Measure) -> str | None:
+        """Return why the laws are not uniform on the inputs, or None."""
+        return refuses_laws(pieces, measure)
 
-    def may_estimate(self, term: Measure, jobs: Jobs) -> bool:
+    def may_estimate(self, measure: Measure, options: RunOptions) -> bool:
         """Tell whether some values, those outside the domain, may turn out to be estimates."""
-        return term.depends == "own" and not is_asked_for(jobs.engine, self.name)
+        return measure.depends == "own" and not is_asked_for(options.engine, self.name)
 
-    def cost(self, pieces: ReluNetwork, term: Measure) -> str:
-        """Say what it costs."""
+    def cost(self, pieces: ReluNetwork, measure: Measure) -> str:
+        """Describe the cells."""
         once = "fit: all cells of the domain"
-        return once if term.depends == "nothing" else f"{once}; explain: all cells of a slice"
+        return once if measure.depends == "nothing" else f"{once}; explain: all cells of a slice"
 
     def certificate(self, state: Laws) -> str:
         """Say how many cells there are, and whether their volumes add up."""
         assert state.certificate is not None
         cells, error = state.certificate["cells"], state.certificate["volume_error"]
-        return f"{cells} cells in the domain, whose volumes add up to within {error:.1e} of it"
+        return f"{cells:,} cells in the domain, whose volumes add up to within {error:.1e} of it"
 
-    def prepare(self, pieces: ReluNetwork, term: Any, own: Own, jobs: Jobs) -> Laws:
+    def prepare(
+        self, pieces: ReluNetwork, measure: Any, attributions: Attributions, options: RunOptions
+    ) -> Laws:
         """Integrate over the whole domain."""
-        laws = uniform_laws(pieces, term, own, self, jobs)
-        if self.may_estimate(term, jobs) and len(laws.components) == 1:
-            laws = replace(laws, points=ProductPoints.of(term))
-        return self.finish(pieces, laws, jobs)
+        laws = uniform_laws(pieces, measure, attributions, self, options)
+        if self.may_estimate(measure, options) and len(laws.components) == 1:
+            laws = replace(laws, points=ProductPoints.of(measure))
+        return self.finish(pieces, laws, options)
 
     def merge(self, a: Laws, b: Laws) -> Laws:
         """Join the laws."""
         return a.merge(b)
 
-    def finish(self, pieces: ReluNetwork, state: Laws, jobs: Jobs) -> Laws:
+    def finish(self, pieces: ReluNetwork, state: Laws, options: RunOptions) -> Laws:
         """Integrate over the whole domain, where batches made it wider."""
         if state.mean is not None:
             return state
-        cells = Cells(pieces, jobs.max_evals)
+        cells = Cells(pieces, options.max_evals)
         mean, certificate = cells.integral(_boxes(cells.first, state, ()))
         return replace(state, mean=mean, certificate=certificate)
 
-    def mean(self, pieces: ReluNetwork, state: Laws) -> np.ndarray:
+    def mean(self, pieces: ReluNetwork, state: Laws) -> Estimate:
         """Return the integral of f where nothing is pinned."""
         assert state.mean is not None
-        return state.mean
+        return Estimate(state.mean)
 
     def integrate(
-        self, pieces: Any, state: Any, X: Any, codes: Any, own: Own, chosen: list[int], jobs: Jobs
-    ) -> np.ndarray | Estimate:
+        self,
+        pieces: Any,
+        state: Any,
+        rows: Rows,
+        attributions: Attributions,
+        chosen: list[int],
+        options: RunOptions,
+    ) -> Integral:
         """Return the integrals over the slices at the own values."""
+        X = rows.X
         result = np.empty((len(X), len(chosen), pieces.n_outputs))
         unknown = np.full(pieces.n_outputs, np.nan)
-        cells = Cells(pieces, jobs.max_evals)
-        beyond: list[tuple[int, np.ndarray]] = []  # places and rows of what has too many cells
-        for place, a in enumerate(chosen):
-            first, kind = frames.distinct_rows(X, own[a])
-            boxes = _boxes(cells.first, state, own[a])
-            added = cells.first.at_rows(frames.take_rows(X, first), own[a])
+        cells = Cells(pieces, options.max_evals)
+        beyond: list[tuple[int, np.ndarray]] = []  # attributions and rows with too many cells
+        certificates: list[dict] = []
+        for i, a in enumerate(chosen):
+            first, kind = frames.distinct_rows(X, attributions[a])
+            boxes = _boxes(cells.first, state, attributions[a])
+            added = cells.first.at_rows(frames.take_rows(X, first), attributions[a])
 
             def value(z: np.ndarray, boxes: list = boxes) -> tuple[np.ndarray, dict]:
                 try:
@@ -118,41 +128,43 @@ class Polytopes(Engine):
                         raise
                     return unknown, {}
 
-            found = list(in_order(value, added, jobs.n_jobs))
-            for _, certificate in found:
-                certify(jobs, certificate)
-            result[:, place] = np.array([values for values, _ in found])[kind]
-            missing = np.array([values is unknown for values, _ in found])[kind]
+            integrals = list(in_order(value, added, options.n_jobs))
+            certificates += [certificate for _, certificate in integrals]
+            result[:, i] = np.array([values for values, _ in integrals])[kind]
+            missing = np.array([values is unknown for values, _ in integrals])[kind]
             if missing.any():
-                beyond.append((place, np.flatnonzero(missing)))
-        if not beyond:
-            return result
-        return _estimated(pieces, state.points, X, own, chosen, jobs, result, beyond)
+                beyond.append((i, np.flatnonzero(missing)))
+        values = Estimate(result)
+        if beyond:
+            wanted = attributions, chosen
+            values = _estimated(pieces, state.points, X, wanted, options, result, beyond)
+        return Integral(values, certificate=join_certificates(*certificates))
 
 
 def _estimated(
-    pieces: Any, points: ProductPoints, X: Any, own: Own, chosen: list[int], jobs: Jobs,
+    pieces: Any, points: ProductPoints, X: Any, wanted: tuple, options: RunOptions,
     result: np.ndarray, beyond: list,
 ) -> Estimate:  # fmt: skip
-    """Fill in values by quasi-random points; the replicates of all others do not differ."""
-    n = sum(len(rows) for _, rows in beyond)
+    """Fill in values by quasi-random points; the replicates of all others do not differ.
+
+    `wanted` are the attributions and those chosen, `beyond` places among these and rows.
+    """
+    attributions, chosen = wanted
+    n = sum(len(some) for _, some in beyond)
     warnings.warn(
         f"{n} of {result.shape[0] * result.shape[1]} values, at numbers outside the domain, take "
-        f"more than max_evals={jobs.max_evals:g} cells: they are estimated by quasi-random points, "
-        "with a standard error",
+        f"more than max_evals={options.max_evals:g} cells: they are estimated by quasi-random "
+        "points, with a standard error",
         stacklevel=2,
     )
     engine = QuasiMonteCarlo()
     replicates = np.zeros((engine.replicates, *result.shape))
     source = Source(points, varies=False, by_row=False)
-    for place, rows in beyond:
-        table = frames.take_rows(X, rows)
-        found, _ = engine.estimate(pieces, source, table, own, [chosen[place]], jobs)
-        assert found.replicates is not None
-        result[rows, place], replicates[:, rows, place] = (
-            found.value[:, 0],
-            found.replicates[:, :, 0],
-        )
+    for i, some in beyond:
+        rows = Rows(frames.take_rows(X, some))
+        values = engine.integrate(pieces, source, rows, attributions, [chosen[i]], options).values
+        assert values.replicates is not None
+        result[some, i], replicates[:, some, i] = values.value[:, 0], values.replicates[:, :, 0]
     return Estimate(result, 0.0, replicates)
 
 
@@ -181,7 +193,8 @@ class Cells:
         for box in boxes:
             mean, n_cells, volume = self._mean(box, self.most - certificate["cells"])
             total += box.share * mean
-            join_certificates(certificate, {"cells": n_cells, "volume_error": abs(volume - 1.0)})
+            part = {"cells": n_cells, "volume_error": abs(volume - 1.0)}
+            certificate = join_certificates(certificate, part)
         return total, certificate
 
     def _mean(self, box: Uniforms, most: float) -> tuple[np.ndarray, int, float]:

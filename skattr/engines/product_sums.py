@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from skattr.engines.base import Jobs, Own
+from skattr.engines import laws
+from skattr.engines.base import RunOptions
 from skattr.kernels import bumps
-from skattr.measures.laws import Inexact
 from skattr.parallel import in_order
 from skattr.pieces import Products
 
@@ -23,9 +23,9 @@ def add_rows(
     pieces: Products,
     inputs: list[np.ndarray],
     weights: np.ndarray,
-    own: Own,
+    attributions: Sequence,
     sums: tuple[np.ndarray, np.ndarray],
-    jobs: Jobs,
+    options: RunOptions,
     bins: np.ndarray | None = None,
 ) -> None:
     """Add the products of rows to sums: of all factors, (M,), and of those outside, (M, g, bins).
@@ -33,9 +33,9 @@ def add_rows(
     `bins` (g, n) says in which bin of each attribution a row is; all are in the first by default.
     The second sum may have no attribution.
     """
-    bins = np.zeros((len(own), len(weights)), np.int32) if bins is None else bins
+    bins = np.zeros((len(attributions), len(weights)), np.int32) if bins is None else bins
     tasks = []
-    for terms, found, side in zip(pieces.terms(), inputs, pieces.sides(own), strict=True):
+    for terms, found, side in zip(pieces.terms(), inputs, pieces.sides(attributions), strict=True):
         ordered = np.ascontiguousarray(found[:, side.inputs])
         totals, others = sums[0][terms], sums[1][terms]
         for start in range(0, len(totals), TERMS):
@@ -44,18 +44,18 @@ def add_rows(
                 ordered, weights, bins, side.supports[some], side.gammas, side.starts,
                 totals[some], others[some],
             ))  # fmt: skip
-    deque(in_order(lambda task: bumps.add_rows(*task), tasks, jobs.n_jobs), maxlen=0)
+    deque(in_order(lambda task: bumps.add_rows(*task), tasks, options.n_jobs), maxlen=0)
 
 
-def mean_factors(pieces: Products, laws: list) -> np.ndarray:
+def mean_factors(pieces: Products, factors: list) -> np.ndarray:
     """Return ∫ φ_mk dν_k of all columns, (d, M)."""
-    return np.array([mean_factor(pieces, law, k) for k, law in enumerate(laws)])
+    return np.array([mean_factor(pieces, law, k) for k, law in enumerate(factors)])
 
 
 def mean_factor(pieces: Products, law: Any, k: int) -> np.ndarray:
     """Return ∫ φ_mk dν_k of one column, (M,)."""
     if not hasattr(law, "bump"):
-        found = law.mean(pieces, k)
+        found = laws.mean(law, pieces, k)
     elif pieces.is_affine(k):
         square, center, rest = pieces.parabolas(k, law.ends())
         found = np.exp(-rest) * law.bump(square, center)
@@ -67,30 +67,32 @@ def mean_factor(pieces: Products, law: Any, k: int) -> np.ndarray:
 def _by_quadrature(pieces: Products, law: Any, k: int) -> np.ndarray:
     low, high = law.ends()
     if not pieces.sees_all(k, np.linspace(low, high, POINTS)):
-        raise Inexact(
+        raise laws.Inexact(
             f"column {pieces.names[k]!r}: the kernel is so narrow on the range {low} to {high}, "
             "behind steps that are not affine, that its mean is not known exactly; "
             "PartialDependence() and ProductMarginal() need no such mean"
         )
-    return np.concatenate([np.zeros(0), *(law.mean(some, k) for some in pieces.bundles())])
+    return np.concatenate([np.zeros(0), *(laws.mean(law, some, k) for some in pieces.bundles())])
 
 
-def multiply(pieces: Products, factors: np.ndarray, own: Own) -> tuple[np.ndarray, np.ndarray]:
+def multiply(
+    pieces: Products, factors: np.ndarray, attributions: Sequence
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the products over all columns, (M,), and over those outside, (M, g).
 
     The attributions share out all columns. Products from both sides, no division.
     """
     totals = np.prod(factors, axis=0)
-    others = np.empty((len(totals), len(own)))
+    others = np.empty((len(totals), len(attributions)))
     before = np.ones_like(totals)
-    for a, columns in enumerate(own):
+    for a, columns in enumerate(attributions):
         others[:, a] = before
         before = before * np.prod(factors[list(columns)], axis=0)
     after = np.ones_like(totals)
-    for a in reversed(range(len(own))):
+    for a in reversed(range(len(attributions))):
         others[:, a] *= after
-        after = after * np.prod(factors[list(own[a])], axis=0)
-    for a, columns in enumerate(own):  # the same to the last bit
+        after = after * np.prod(factors[list(attributions[a])], axis=0)
+    for a, columns in enumerate(attributions):  # the same to the last bit
         others[:, a] = np.where(pieces.ignores(columns), totals, others[:, a])
     return totals, others
 
@@ -103,7 +105,11 @@ def value(pieces: Products, weights: np.ndarray) -> np.ndarray:
 
 
 def at_rows(
-    pieces: Products, X: Any, columns: list[int], fill: Callable[[slice, list], None], jobs: Jobs
+    pieces: Products,
+    X: Any,
+    columns: list[int],
+    fill: Callable[[slice, list], None],
+    options: RunOptions,
 ) -> None:
     """Call fill(rows, inputs) for a few rows at a time; inputs are those of some columns."""
     for block, inputs in pieces.in_blocks(X, columns):
@@ -113,4 +119,4 @@ def at_rows(
             found = [table[start : start + ROWS] for table in inputs]
             fill(slice(first + start, first + start + len(found[0])), found)
 
-        deque(in_order(some, starts, jobs.n_jobs), maxlen=0)
+        deque(in_order(some, starts, options.n_jobs), maxlen=0)

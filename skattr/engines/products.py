@@ -11,13 +11,16 @@ of erf where the column enters the model by an affine function, else quadrature 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from skattr.engines.base import Engine, Jobs, Own
-from skattr.engines.exact_laws import why_inexact
+from skattr.attributions import Attributions
+from skattr.engines.base import Engine, Integral, Rows, RunOptions
+from skattr.engines.estimates import Estimate
+from skattr.engines.laws import as_means, merge_components, why_inexact
 from skattr.engines.product_sums import (
     add_rows,
     at_rows,
@@ -27,92 +30,99 @@ from skattr.engines.product_sums import (
     value,
 )
 from skattr.measures.base import Measure
-from skattr.pieces import Pieces, Products
+from skattr.pieces import Products
 
 
 @dataclass(eq=False)
 class Weights:
     """The sums over rows, or the laws and the products that follow from them."""
 
-    own: Own  # the attributions that are pinned
+    attributions: Sequence  # those that are pinned
     totals: np.ndarray | None = None  # (M,) over all columns
     others: np.ndarray | None = None  # (M, g) over those outside each attribution
     weight: float = 1.0
-    components: list | None = None  # (π_c, one summed law a column)
+    components: list | None = None  # (π_c, what `laws.mean` needs of one law per column)
 
 
 class ProductTerms(Engine):
     """The weight of each term but for the own factors, and the own factors of each row."""
 
     name = "products"
-    needs = (Products, "rows")
+    kind = Products
+    views = ("rows", "factors")
+    gives = "exact; groups"
+    needs_partition = True
 
-    def refuses(self, pieces: Pieces, term: Measure) -> str | None:
-        """Return the reason why this engine cannot serve, or None."""
-        if isinstance(pieces, Products) and "factors" in term.views:
-            return why_inexact(term, lambda law, k: mean_factor(pieces, law, k))
-        return super().refuses(pieces, term)
+    def objection(self, pieces: Products, measure: Measure) -> str | None:
+        """Return which law has no exact mean, or None."""
+        return why_inexact(measure, lambda law, k: mean_factor(pieces, law, k))
 
-    def cost(self, pieces: Products, term: Measure) -> str:
-        """Say what it costs."""
-        once = f"fit: {pieces.n_terms} products of each row"
-        return once if term.depends == "nothing" else f"{once}; explain: as many bumps a value"
+    def cost(self, pieces: Products, measure: Measure) -> str:
+        """Describe the products of each row."""
+        once = f"fit: {pieces.n_terms:,} products per row"
+        return once if measure.depends == "nothing" else f"{once}; explain: as many bumps per value"
 
-    def prepare(self, pieces: Products, term: Measure, own: Own, jobs: Jobs) -> Weights:
+    def prepare(
+        self, pieces: Products, measure: Measure, attributions: Attributions, options: RunOptions
+    ) -> Weights:
         """Sum the products over the background, or keep the laws."""
-        if "rows" in term.views:
-            background, pinned = term.rows()
+        if "rows" in measure.views:
+            background, pinned = measure.rows()
             totals = np.zeros(pieces.n_terms)
-            others = np.zeros((pieces.n_terms, len(own) if pinned else 0, 1))
+            others = np.zeros((pieces.n_terms, len(attributions) if pinned else 0, 1))
             for block, inputs in pieces.in_blocks(background.X):
                 weights = background.weights[block]
-                add_rows(pieces, inputs, weights, own, (totals, others), jobs)
+                add_rows(pieces, inputs, weights, attributions, (totals, others), options)
             weight = float(background.weights.sum())
-            return Weights(own if pinned else (), totals, others[:, :, 0], weight)
-        components, pinned = term.factors()
-        summed = [(share, [law.summed(pieces) for law in laws]) for share, laws in components]
-        return Weights(own if pinned else (), components=summed)
+            return Weights(attributions if pinned else (), totals, others[:, :, 0], weight)
+        components, pinned = measure.factors()
+        means = [(share, [as_means(law, pieces) for law in laws]) for share, laws in components]
+        return Weights(attributions if pinned else (), components=means)
 
     def merge(self, a: Weights, b: Weights) -> Weights:
         """Add the sums, or join the laws."""
         if a.components is None or b.components is None:
             assert a.totals is not None and a.others is not None
-            return Weights(a.own, a.totals + b.totals, a.others + b.others, a.weight + b.weight)
-        joined = [
-            (share, [one.merge(other) for one, other in zip(laws, more, strict=True)])
-            for (share, laws), (_, more) in zip(a.components, b.components, strict=True)
-        ]
-        return Weights(a.own, components=joined)
+            return Weights(
+                a.attributions, a.totals + b.totals, a.others + b.others, a.weight + b.weight
+            )
+        return Weights(a.attributions, components=merge_components(a.components, b.components))
 
-    def finish(self, pieces: Products, state: Weights, jobs: Jobs) -> Weights:
+    def finish(self, pieces: Products, state: Weights, options: RunOptions) -> Weights:
         """Multiply the means of the factors."""
         if state.components is None:
             return state
         totals = np.zeros(pieces.n_terms)
-        others = np.zeros((pieces.n_terms, len(state.own)))
+        others = np.zeros((pieces.n_terms, len(state.attributions)))
         for share, laws in state.components:
-            every, outside = multiply(pieces, mean_factors(pieces, laws), state.own)
+            every, outside = multiply(pieces, mean_factors(pieces, laws), state.attributions)
             totals += share * every
             others += share * outside
         return replace(state, totals=totals, others=others)
 
-    def mean(self, pieces: Products, state: Weights) -> np.ndarray:
+    def mean(self, pieces: Products, state: Weights) -> Estimate:
         """Return the integral of f where nothing is pinned."""
         assert state.totals is not None
-        return value(pieces, state.totals / state.weight)
+        return Estimate(value(pieces, state.totals / state.weight))
 
     def integrate(
-        self, pieces: Any, state: Any, X: Any, codes: Any, own: Own, chosen: list[int], jobs: Jobs
-    ) -> np.ndarray:
+        self,
+        pieces: Any,
+        state: Any,
+        rows: Rows,
+        attributions: Attributions,
+        chosen: list[int],
+        options: RunOptions,
+    ) -> Integral:
         """Return the sums of the own factors, weighted by the others."""
-        result = np.empty((len(X), len(chosen), pieces.n_outputs))
+        result = np.empty((len(rows.X), len(chosen), pieces.n_outputs))
         coefficients = pieces.coefficients
         tables = [state.others[None, :, a] / state.weight for a in chosen]
-        sides = [pieces.sides((own[a],)) for a in chosen]
+        sides = [pieces.sides((attributions[a],)) for a in chosen]
 
-        def fill(rows: slice, inputs: list) -> None:
-            for place, (table, side) in enumerate(zip(tables, sides, strict=True)):
-                result[rows, place] = pieces.add_up(inputs, side, table, coefficients)
+        def fill(block: slice, inputs: list) -> None:
+            for i, (table, side) in enumerate(zip(tables, sides, strict=True)):
+                result[block, i] = pieces.add_up(inputs, side, table, coefficients)
 
-        at_rows(pieces, X, sorted({k for a in chosen for k in own[a]}), fill, jobs)
-        return pieces.constant + result
+        at_rows(pieces, rows.X, sorted({k for a in chosen for k in attributions[a]}), fill, options)
+        return Integral(Estimate(pieces.constant + result))

@@ -14,9 +14,9 @@ A column that the model ignores gets the reference to the last bit.
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from numbers import Integral
 from typing import Any, NamedTuple
 
 import joblib
@@ -24,7 +24,8 @@ import numpy as np
 from scipy.stats import qmc
 
 from skattr import frames
-from skattr.engines.base import Approximation, Jobs, Own
+from skattr.attributions import Attributions
+from skattr.engines.base import Engine, Integral, Rows, RunOptions
 from skattr.engines.distinct import FEWER, in_words
 from skattr.engines.estimates import Estimate, standard_error
 from skattr.engines.places import Device, Host, place_of
@@ -35,7 +36,6 @@ from skattr.pieces import Pieces
 from skattr.progress import Progress
 
 FIRST = 64  # points of a replicate before its error is looked at
-VIEWS = ("factors", "transport", "draws")
 
 
 class Round(NamedTuple):
@@ -59,7 +59,7 @@ class Source:
     mean: np.ndarray | None = None  # (R, k)
 
 
-class QuasiMonteCarlo(Approximation):
+class QuasiMonteCarlo(Engine):
     """Means over scrambled Sobol points, with standard errors.
 
     Parameters
@@ -69,60 +69,59 @@ class QuasiMonteCarlo(Approximation):
     """
 
     name = "quasi_monte_carlo"
-    needs = (Pieces, "transport")
+    kind = Pieces
+    views = ("factors", "transport", "draws")
+    gives = "approximate, with standard errors"
+    exact = False
 
     def __init__(self, replicates: int = 16) -> None:
         self.replicates = replicates
 
-    def refuses(self, pieces: Pieces, term: Measure) -> str | None:
-        """Return the reason why this engine cannot serve, or None."""
-        if any(view in term.views for view in VIEWS):
-            return None
-        return super().refuses(pieces, term)
-
-    def has_mean(self, term: Measure) -> bool:
+    def has_mean(self, measure: Measure) -> bool:
         """Tell whether the reference is a product, as the measure is."""
-        return "factors" in term.views
+        return "factors" in measure.views
 
-    def cost(self, pieces: Pieces, term: Measure) -> str:
-        """Say what it costs."""
+    def cost(self, pieces: Pieces, measure: Measure) -> str:
+        """Describe the points."""
         return (
             f"explain: {self.replicates} replicates of {FIRST} points or more for each distinct "
-            f"{'row' if term.depends == 'row' else 'own value'}"
+            f"{'row' if measure.depends == 'row' else 'own value'}"
         )
 
-    def evaluations(self, state: Any, jobs: Jobs) -> str:
-        """Say how many evaluations a value takes."""
-        first = most = self._first(jobs.max_evals) * self.replicates
-        while 2 * most <= jobs.max_evals:
+    def evaluations(self, states: list, options: RunOptions) -> str:
+        """Describe how many evaluations a value takes."""
+        first = most = self._first(options.max_evals) * self.replicates
+        while 2 * most <= options.max_evals:
             most *= 2
-        return f"{first:,} to {most:,} evaluations a value"
+        return f"{first:,} to {most:,} evaluations per value"
 
-    def prepare(self, pieces: Pieces, term: Measure, own: Own, jobs: Jobs) -> Source:
+    def prepare(
+        self, pieces: Pieces, measure: Measure, attributions: Attributions, options: RunOptions
+    ) -> Source:
         """Keep what makes the points."""
-        self._first(jobs.max_evals)
-        points = ProductPoints.of(term) if "factors" in term.views else term
-        return Source(points, term.mass is None, term.depends == "row")
+        self._first(options.max_evals)
+        points = ProductPoints.of(measure) if "factors" in measure.views else measure
+        return Source(points, measure.mass is None, measure.depends == "row")
 
     def merge(self, a: Source, b: Source) -> Source:
         """Join the laws of two batches."""
         return Source(a.points.merge(b.points), a.varies, a.by_row)
 
-    def finish(self, pieces: Any, state: Source, jobs: Jobs) -> Source:
+    def finish(self, pieces: Any, state: Source, options: RunOptions) -> Source:
         """Sum f over the points of a product where nothing is pinned."""
         if not isinstance(state.points, ProductPoints):
             return state
-        assert jobs.error is not None
+        assert options.error is not None
         place = place_of(pieces.output)
         total = np.zeros((self.replicates, pieces.n_outputs))
         sums: list[np.ndarray] = []
         far = True
-        for each in self._rounds(state, jobs):
+        for each in self._rounds(state, options):
             points = place.transport(state.points, place.uniforms(each.u))
             total = total + place.sums(pieces.output, points, None, self.replicates)
             sums.append(total)
             mean = total / each.n_points
-            far, before = bool((standard_error(mean) > jobs.error / 2).any()), far
+            far, before = bool((standard_error(mean) > options.error / 2).any()), far
             if not far and not before:
                 break
         return replace(state, sums=sums, mean=mean)
@@ -131,28 +130,37 @@ class QuasiMonteCarlo(Approximation):
         """Return the mean over the points of a product."""
         return None if state.mean is None else Estimate.sampled(state.mean)
 
-    def estimate(
-        self, pieces: Any, state: Any, X: Any, own: Own, chosen: list[int], jobs: Jobs
-    ) -> tuple[Estimate, Estimate | None]:
+    def integrate(
+        self,
+        pieces: Any,
+        state: Any,
+        rows: Rows,
+        attributions: Attributions,
+        chosen: list[int],
+        options: RunOptions,
+    ) -> Integral:
         """Return the mean over the points of each scrambling, as replicates."""
-        values: list[tuple[int, tuple]] = []  # the row and the own columns of each distinct value
+        X = rows.X
+        values: list[tuple[int, tuple]] = []  # the row and the columns of each distinct value
         which = np.empty((len(X), len(chosen)), int)
         every = tuple(range(len(frames.labels(X))))
-        for place, a in enumerate(chosen):
-            first, kind = frames.distinct_rows(X, every if state.by_row else own[a])
-            which[:, place] = len(values) + kind
-            values += [(i, own[a]) for i in first.tolist()]
-        means = np.moveaxis(self._means(pieces, state, X, values, jobs)[which], 2, 0)
+        for i, a in enumerate(chosen):
+            first, kind = frames.distinct_rows(X, every if state.by_row else attributions[a])
+            which[:, i] = len(values) + kind
+            values += [(row, attributions[a]) for row in first.tolist()]
+        means = np.moveaxis(self._means(pieces, state, X, values, options)[which], 2, 0)
         if not state.varies:
-            return Estimate.sampled(means), None
-        return Estimate.sampled(means[..., :-1]), Estimate.sampled(means[..., -1:])
+            return Integral(Estimate.sampled(means))
+        return Integral(Estimate.sampled(means[..., :-1]), Estimate.sampled(means[..., -1:]))
 
-    def _means(self, pieces: Any, state: Source, X: Any, values: list, jobs: Jobs) -> np.ndarray:
+    def _means(
+        self, pieces: Any, state: Source, X: Any, values: list, options: RunOptions
+    ) -> np.ndarray:
         """Return the estimates of all values, (len(values), R, k); those done leave the loop.
 
         Where masses vary, the last output is the mass.
         """
-        assert jobs.error is not None
+        assert options.error is not None
         k = pieces.n_outputs
         place = place_of(pieces.output)
         totals = np.zeros((len(values), self.replicates, k + state.varies))
@@ -161,10 +169,10 @@ class QuasiMonteCarlo(Approximation):
         labels = frames.labels(X)
         hint = (
             f"{len(values):,} values to estimate from quasi-random points, each to a standard "
-            f"error of tol={jobs.tol:g}; a larger tol, a smaller max_evals, {FEWER}"
+            f"error of tol={options.tol:g}; a larger tol, a smaller max_evals, {FEWER}"
         )
-        with Progress(jobs.verbose, 0, "evaluations", hint) as bar:
-            for each in self._rounds(state, jobs):
+        with Progress(options.verbose, 0, "evaluations", hint) as bar:
+            for each in self._rounds(state, options):
                 bar.add(len(active) * len(each.u))
                 tasks = (
                     joblib.delayed(_sums)(place, pieces.output, state, x, columns, points, each)
@@ -172,7 +180,7 @@ class QuasiMonteCarlo(Approximation):
                         place, X, [values[v] for v in active], state, each
                     )
                 )
-                for v, sums in zip(active, in_workers(tasks, jobs.n_jobs), strict=True):
+                for v, sums in zip(active, in_workers(tasks, options.n_jobs), strict=True):
                     totals[v] += sums
                     bar.step(in_words(labels, values[v][1]), len(each.u))
                 means[active] = totals[active] / each.n_points
@@ -183,27 +191,27 @@ class QuasiMonteCarlo(Approximation):
                 error = standard_error(np.moveaxis(means[active], 1, 0))[:, :k]
                 # NaN is the error of an infinite value: more points would not help
                 before = far[active] & ~np.isnan(error).any(axis=1)
-                far[active] = (error > jobs.error).any(axis=1)
+                far[active] = (error > options.error).any(axis=1)
                 active = active[far[active] | before]
                 if not len(active):
                     break
         return means
 
-    def _rounds(self, state: Source, jobs: Jobs) -> Iterator[Round]:
+    def _rounds(self, state: Source, options: RunOptions) -> Iterator[Round]:
         """Yield points, each time as many as there were before, up to max_evals."""
         R = self.replicates
-        scramblings = _scramblings(state.points.n_uniforms, R, jobs.seed)
-        more, n_points, number = self._first(jobs.max_evals), 0, 0
-        while (n_points + more) * R <= jobs.max_evals:
+        scramblings = _scramblings(state.points.n_uniforms, R, options.seed)
+        more, n_points, number = self._first(options.max_evals), 0, 0
+        while (n_points + more) * R <= options.max_evals:
             u = np.concatenate([sobol.random(more) for sobol in scramblings])
             u.flags.writeable = False
             n_points += more
-            yield Round(u, number, n_points, R, jobs.seed)
+            yield Round(u, number, n_points, R, options.seed)
             more, number = n_points, number + 1
 
     def _first(self, max_evals: float) -> int:
         """Return how many points a replicate starts with."""
-        if not isinstance(self.replicates, Integral) or self.replicates < 2:
+        if not isinstance(self.replicates, numbers.Integral) or self.replicates < 2:
             raise ValueError(
                 f"QuasiMonteCarlo(replicates={self.replicates!r}): it is an integer, at least 2, "
                 "as the error is how much replicates differ"

@@ -15,16 +15,17 @@ where f jumps.
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-from skattr.engines.base import Approximation, Jobs, Own
+from skattr.attributions import Attributions
+from skattr.engines.base import Engine, Integral, Rows, RunOptions
 from skattr.engines.distinct import at_distinct
 from skattr.engines.estimates import Estimate
 from skattr.engines.grid_cells import (
@@ -41,7 +42,6 @@ from skattr.measures.points import ProductPoints
 from skattr.pieces import Boxes, Pieces, ReluNetwork
 
 RULES = ("left", "midpoint", "gauss")
-VIEWS = ("factors", "density", "increments")
 FIRST, SECOND = 4, 9  # points a side before there is an error to look at; then 19, 39, …
 FEW = 3  # free columns up to which a grid is better than points; 1 where the model jumps
 
@@ -56,7 +56,7 @@ class Grids:
     mean: Estimate | None = None
 
 
-class Riemann(Approximation):
+class Riemann(Engine):
     """Sums over tensor grids.
 
     Parameters
@@ -70,78 +70,78 @@ class Riemann(Approximation):
     """
 
     name = "riemann"
-    needs = (Pieces, "factors")
+    kind = Pieces
+    views = ("factors", "density", "increments")
+    gives = "approximate, with an error; for few columns"
+    exact = False
 
     def __init__(self, rule: str = "gauss", points: int | None = None) -> None:
         self.rule = rule
         self.points = points
 
-    def refuses(self, pieces: Pieces, term: Measure) -> str | None:
-        """Return the reason why this engine cannot serve, or None."""
-        if any(view in term.views for view in VIEWS):
-            return None
-        return super().refuses(pieces, term)
-
-    def suits(self, pieces: Pieces, term: Any, jobs: Jobs) -> str | None:
+    def suits(self, pieces: Pieces, measure: Any, options: RunOptions) -> str | None:
         """Return why quasi-random points are better, or None."""
-        if "increments" in term.views or term.depends == "attribution":
+        if "increments" in measure.views or measure.depends == "attribution":
             return None  # the one has no other engine, the other one free column
         if isinstance(pieces, ReluNetwork):
             return "the model has kinks, which points mind less than grids"
-        source = ProductPoints.of(term) if "factors" in term.views else term
+        source = ProductPoints.of(measure) if "factors" in measure.views else measure
         free, few = free_columns(source), 1 if isinstance(pieces, Boxes) else FEW
         if free > few:
             return f"{free} columns are free, and a grid is for {few} at most"
         size = n_cells(source, SECOND, ())  # the reference has no column pinned
-        if size > jobs.max_evals:
-            return f"its grid has {size} cells, max_evals is {jobs.max_evals}"
+        if size > options.max_evals:
+            return f"its grid has {size} cells, max_evals is {options.max_evals}"
         return None
 
-    def has_mean(self, term: Measure) -> bool:
+    def has_mean(self, measure: Measure) -> bool:
         """Tell whether the reference is a product, as the measure is."""
-        return "factors" in term.views
+        return "factors" in measure.views
 
-    def cost(self, pieces: Pieces, term: Measure) -> str:
-        """Say what it costs."""
+    def cost(self, pieces: Pieces, measure: Measure) -> str:
+        """Describe the grids."""
         side = f"{FIRST}, {SECOND}, …" if self.points is None else str(self.points)
-        what = "row" if term.depends == "row" else "own value"
-        return f"explain: grids of {side} points a free column for each distinct {what}"
+        what = "row" if measure.depends == "row" else "own value"
+        return f"explain: grids of {side} points per free column for each distinct {what}"
 
-    def evaluations(self, state: Any, jobs: Jobs) -> str:
-        """Say how many evaluations a value takes."""
-        states = state if isinstance(state, list) else [state]
+    def evaluations(self, states: list[Grids], options: RunOptions) -> str:
+        """Describe how many evaluations a value takes."""
         if any(depends_on_row(one.source) for one in states):
             return "evaluations where all factors of a row have weight"
-        counts = [list(self._sizes(one, jobs)) for one in states]
+        counts = [list(self._sizes(one, options)) for one in states]
         widest = max(counts, key=lambda sizes: sizes[-1])
-        return ", ".join(f"{size:,}" for size in widest) + " evaluations a value at most"
+        return ", ".join(f"{size:,}" for size in widest) + " evaluations per value at most"
 
-    def _sizes(self, state: Grids, jobs: Jobs) -> Iterator[int]:
+    def _sizes(self, state: Grids, options: RunOptions) -> Iterator[int]:
         """Yield the numbers of cells of all levels, for the column that leaves the most."""
         source = state.source
         pinned: tuple[int, ...] = ()
         if isinstance(source, ProductPoints) and source.pinned:
             pinned = (int(np.argmin([law.n_atoms or FIRST for law in source.laws])),)
-        for points in self._levels(source, None, pinned, jobs.max_evals):
+        for points in self._levels(source, None, pinned, options.max_evals):
             yield n_cells(source, points, pinned)
 
-    def prepare(self, pieces: Pieces, term: Any, own: Own, jobs: Jobs) -> Grids:
+    def prepare(
+        self, pieces: Pieces, measure: Any, attributions: Attributions, options: RunOptions
+    ) -> Grids:
         """Keep what makes the grids."""
         self._check()
-        source = ProductPoints.of(term) if "factors" in term.views else term
-        state = Grids(source, term.mass is None, term.depends == "row")
+        source = ProductPoints.of(measure) if "factors" in measure.views else measure
+        state = Grids(source, measure.mass is None, measure.depends == "row")
         if not depends_on_row(source):
-            self._check_size(source, None, (), jobs)
+            self._check_size(source, None, (), options)
         return state
 
-    def _check_size(self, source: Any, x: Any, columns: tuple[int, ...], jobs: Jobs) -> None:
+    def _check_size(
+        self, source: Any, x: Any, columns: tuple[int, ...], options: RunOptions
+    ) -> None:
         """Refuse a grid that is over max_evals where its error is not known yet."""
         least = SECOND if self.points is None else self.points
         size = n_cells(source, least, columns, x)
-        if size > jobs.max_evals:
+        if size > options.max_evals:
             raise ValueError(
                 f"the grid has {size} cells for one value at {least} points a side, and max_evals "
-                f"is {jobs.max_evals}: raise max_evals, or lower the number of points, "
+                f"is {options.max_evals}: raise max_evals, or lower the number of points, "
                 "Riemann(points=…); declare an integrand as a product, if it is one"
             )
 
@@ -149,43 +149,49 @@ class Riemann(Approximation):
         """Join the laws of two batches."""
         return Grids(a.source.merge(b.source), a.varies, a.by_row)
 
-    def finish(self, pieces: Any, state: Grids, jobs: Jobs) -> Grids:
+    def finish(self, pieces: Any, state: Grids, options: RunOptions) -> Grids:
         """Integrate a product where nothing is pinned."""
         if not isinstance(state.source, ProductPoints):
             return state
-        value, error = self._refine(pieces.output, state, jobs, None, ())
+        value, error = self._refine(pieces.output, state, options, None, ())
         return replace(state, mean=Estimate(value, error))
 
     def mean(self, pieces: Any, state: Grids) -> Estimate | None:
         """Return the mean of a product."""
         return state.mean
 
-    def estimate(
-        self, pieces: Any, state: Any, X: Any, own: Own, chosen: list[int], jobs: Jobs
-    ) -> tuple[Estimate, Estimate | None]:
+    def integrate(
+        self,
+        pieces: Any,
+        state: Any,
+        rows: Rows,
+        attributions: Attributions,
+        chosen: list[int],
+        options: RunOptions,
+    ) -> Integral:
         """Return the sums, and how far two levels differ."""
         k = pieces.n_outputs
-        refine = partial(self._refine, pieces.output, state, jobs)
-        found = at_distinct(refine, X, own, chosen, jobs, state.by_row)  # (n, g, 2, k)
-        values, errors = found[:, :, 0], found[:, :, 1]
-        mass = Estimate(values[..., k:], errors[..., k:]) if state.varies else None
-        return Estimate(values[..., :k], errors[..., :k]), mass
+        refine = partial(self._refine, pieces.output, state, options)
+        sums = at_distinct(refine, rows.X, attributions, chosen, options, state.by_row)
+        values, errors = sums[:, :, 0], sums[:, :, 1]  # (n, g, k), and masses behind them
+        masses = Estimate(values[..., k:], errors[..., k:]) if state.varies else None
+        return Integral(Estimate(values[..., :k], errors[..., :k]), masses)
 
     def _refine(
-        self, f: Any, state: Grids, jobs: Jobs, x: Any, columns: tuple[int, ...]
+        self, f: Any, state: Grids, options: RunOptions, x: Any, columns: tuple[int, ...]
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the sum at the last level, (k,), and how far it is from the one before."""
-        assert jobs.error is not None
+        assert options.error is not None
         place = place_of(f)
         values: list[np.ndarray] = []
         error = np.zeros(0)
         if depends_on_row(state.source):
-            self._check_size(state.source, x, columns, jobs)
-        for points in self._levels(state.source, x, columns, jobs.max_evals):
+            self._check_size(state.source, x, columns, options)
+        for points in self._levels(state.source, x, columns, options.max_evals):
             nodes = cells(place, state.source, x, columns, points, self.rule)
             values.append(add_up(nodes, f, state.varies))
             error = _error(values)
-            if len(values) > 2 and not (error[: len(jobs.error)] > jobs.error).any():
+            if len(values) > 2 and not (error[: len(options.error)] > options.error).any():
                 break
         return values[-1], error
 
@@ -209,7 +215,7 @@ class Riemann(Approximation):
     def _check(self) -> None:
         if self.rule not in RULES:
             raise ValueError(f"Riemann(rule={self.rule!r}): it is one of {RULES}")
-        whole = isinstance(self.points, Integral) and not isinstance(self.points, bool)
+        whole = isinstance(self.points, numbers.Integral) and not isinstance(self.points, bool)
         if self.points is not None and not (whole and self.points >= 2):
             raise ValueError(
                 f"Riemann(points={self.points!r}): it is an integer, at least 2, "

@@ -1,31 +1,4 @@
-"""The dispatch: all engines in order of preference. The first that can serve a term does.
-
-| engine            | pieces   | view of μ           | gives                                      |
-|-------------------|----------|---------------------|--------------------------------------------|
-| one_violation     | Boxes    | rows                | exact curves; groups                       |
-| binned_rows       | Boxes    | bins                | exact curves; groups row by row            |
-| box_products      | Boxes    | factors             | exact curves; groups                       |
-| box_mixture       | Boxes    | mixture             | exact curves; groups                       |
-| increments        | Boxes    | increments          | exact, row by row; groups                  |
-| additive          | Additive | rows, factors       | exact; groups                              |
-| binned_additive   | Additive | bins                | exact; groups row by row                   |
-| affine            | Additive | centers             | exact, if all terms are affine; groups     |
-| products          | Products | rows, factors       | exact; groups                              |
-| binned_products   | Products | bins                | exact; groups row by row                   |
-| mixed_products    | Products | mixture             | exact, if all columns are affine; groups   |
-| one_layer_normal  | ReLU     | normals             | exact, if one hidden layer; groups         |
-| one_layer_uniform | ReLU     | factors             | exact, if uniform and one layer; groups    |
-| polytopes         | ReLU     | factors             | exact, if uniform and few columns; groups  |
-| lines             | Relu…    | rows, bins          | exact curves; groups row by row            |
-| addends           | Sum      | those of its parts  | exact; groups                              |
-| finite_sum        | any      | rows, bins          | exact, one model call for a distinct value |
-| evaluation        | any      | atoms               | exact, one evaluation an atom              |
-| finite_grid       | any      | factors             | exact, if they have few values             |
-| riemann           | any      | factors, density,   | approximate, with an error; auto takes it  |
-|                   |          | increments          | for few columns                            |
-| quasi_monte_carlo | any      | factors, transport, | approximate, with standard errors          |
-|                   |          | draws               |                                            |
-"""
+"""The dispatch: all engines in order of preference. The first that can serve a term does."""
 
 from __future__ import annotations
 
@@ -35,7 +8,7 @@ from typing import Any
 from skattr.engines.addends import Addends
 from skattr.engines.additive import AdditiveTerms
 from skattr.engines.affine import AffineMeans
-from skattr.engines.base import Engine, Jobs
+from skattr.engines.base import Engine, RunOptions
 from skattr.engines.binned_additive import BinnedAdditive
 from skattr.engines.binned_products import BinnedProducts
 from skattr.engines.binned_rows import BinnedRows
@@ -58,29 +31,28 @@ from skattr.measures.base import Measure
 from skattr.messages import brief
 from skattr.pieces import Pieces
 
-ENGINES = (
-    OneViolation(),
-    BinnedRows(),
-    BoxProducts(),
-    BoxMixture(),
-    Increments(),
-    AdditiveTerms(),
-    BinnedAdditive(),
-    AffineMeans(),
-    ProductTerms(),
-    BinnedProducts(),
-    MixedProducts(),
-    OneLayerNormal(),
-    OneLayerUniform(),
-    Polytopes(),
-    Lines(),
-    Addends(),
-    FiniteSum(),
-    Evaluation(),
-    FiniteGrid(),
-    Riemann(),
-    QuasiMonteCarlo(),
-)
+BOXES = (OneViolation(), BinnedRows(), BoxProducts(), BoxMixture(), Increments())
+ADDITIVE = (AdditiveTerms(), BinnedAdditive(), AffineMeans())
+PRODUCTS = (ProductTerms(), BinnedProducts(), MixedProducts())
+RELU = (OneLayerNormal(), OneLayerUniform(), Polytopes(), Lines())
+# of rows and of laws, whose cost is known before they run
+SUMMABLE = (*BOXES[:3], *ADDITIVE[:2], *PRODUCTS[:2], RELU[-1])
+ANY_MODEL = (FiniteSum(), Evaluation(), FiniteGrid(), Riemann(), QuasiMonteCarlo())
+ENGINES: tuple[Engine, ...] = (*BOXES, *ADDITIVE, *PRODUCTS, *RELU, Addends(SUMMABLE), *ANY_MODEL)
+
+
+def engine_table() -> str:
+    """Return a table of all engines: what each needs and gives."""
+    rows = [("engine", "pieces", "view of μ", "gives")]
+    for engine in ENGINES:
+        kind = "any" if engine.kind is Pieces else engine.kind.__name__
+        rows.append((engine.name, kind, ", ".join(engine.views), engine.gives))
+    widths = [max(len(row[i]) for row in rows) for i in range(4)]
+    lines = [
+        "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |"
+        for row in rows
+    ]
+    return "\n".join([lines[0], "|" + "|".join("-" * (w + 2) for w in widths) + "|", *lines[1:]])
 
 
 def candidates(engine: Any) -> tuple[tuple[Engine, ...], bool]:
@@ -97,43 +69,46 @@ def candidates(engine: Any) -> tuple[tuple[Engine, ...], bool]:
     return (*named, *ENGINES), True
 
 
-def choose(engine: Any, pieces: Pieces, terms: list[Measure], jobs: Jobs) -> list[Engine]:
-    """Choose an engine for each term; a named engine must serve at least one of them."""
+def choose(
+    engine: Any, pieces: Pieces, measures: list[Measure], options: RunOptions
+) -> list[Engine]:
+    """Choose an engine for each measure; a named engine must serve at least one of them."""
     order, named = candidates(engine)
-    order = tuple(e for e in order if e.name not in jobs.without)
+    order = tuple(e for e in order if e.name not in options.without)
     chosen = []
-    for term in terms:
-        found = _best(order, named, pieces, term, jobs)
-        if found is None:
-            raise ValueError(_no_engine(engine, pieces, term))
-        chosen.append(found)
+    for measure in measures:
+        best = _best(order, named, pieces, measure, options)
+        if best is None:
+            raise ValueError(_no_engine(engine, pieces, measure))
+        chosen.append(best)
     if named and order[0] not in chosen:
-        reasons = "; ".join(f"{term!r}: {order[0].refuses(pieces, term)}" for term in terms)
+        reasons = "; ".join(f"{each!r}: {order[0].refuses(pieces, each)}" for each in measures)
         raise ValueError(f"engine={order[0].name!r} serves no term of the measure ({reasons})")
     return chosen
 
 
-def _best(order: tuple, named: bool, pieces: Pieces, term: Measure, jobs: Jobs) -> Engine | None:
+def _best(
+    order: tuple, named: bool, pieces: Pieces, measure: Measure, options: RunOptions
+) -> Engine | None:
     """Return the engine that was asked for, the first that suits, or the first that can serve."""
-    if named and order[0].refuses(pieces, term) is None:
+    if named and order[0].refuses(pieces, measure) is None:
         return order[0]
-    able = (e for e in order if e.refuses(pieces, term) is None)
+    able = (e for e in order if e.refuses(pieces, measure) is None)
     first = next(able, None)
     for engine in () if first is None else chain([first], able):
-        if engine.suits(pieces, term, jobs) is None:
+        if engine.suits(pieces, measure, options) is None:
             return engine
     return first
 
 
-def _no_engine(engine: Any, pieces: Pieces, term: Measure) -> str:
-    assert __doc__ is not None
-    table = __doc__[__doc__.index("|") :]
+def _no_engine(engine: Any, pieces: Pieces, measure: Measure) -> str:
     what = "exact engine" if engine == "exact" else "engine"
-    near = [e for e in ENGINES if e.needs[0] is not Pieces and isinstance(pieces, e.needs[0])]
-    reasons = "".join(f"{e.name}: {e.refuses(pieces, term)}\n" for e in near)
+    near = [e for e in ENGINES if e.kind is not Pieces and isinstance(pieces, e.kind)]
+    reasons = "".join(f"{e.name}: {e.refuses(pieces, measure)}\n" for e in near)
     return (
-        f"there is no {what} for {term!r} on {pieces.describe()}. There are:\n{table}{reasons}"
-        f"{term!r} has the view {', '.join(term.views)}; take a measure with another view "
+        f"there is no {what} for {measure!r} on {pieces.describe()}. There are:\n"
+        f"{engine_table()}\n{reasons}"
+        f"{measure!r} has the view {', '.join(measure.views)}; take a measure with another view "
         "(PartialDependence has rows) or a model that is read as boxes, as an additive model or "
         "as a sum of products."
     )

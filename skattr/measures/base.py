@@ -14,6 +14,7 @@ sees f. It says
   values, and `transport(u, x, columns)` → points, one for each row of u in [0, 1)^n_uniforms, and
   their weights (None: equal ones of mass 1), x one row;
 - `flat`: whether the laws of `factors()` are uniform, on intervals or on levels;
+- `needs_partition`: whether it must be fitted with attributions that share no column;
 - `adds_up`: whether batches of the background give the result of one `fit`; `no_batches` why not;
 - `support(X, columns)`: the effective number of rows behind an attribution, if it depends on x;
 - `dependent_`: pairs of columns of different attributions that say much about each other, as
@@ -25,7 +26,7 @@ An attribution is a tuple of raw columns, `own` the tuple of all attributions.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from inspect import signature
 from numbers import Real
 from typing import Any, NamedTuple, Self
@@ -95,6 +96,7 @@ class Measure(BaseEstimator):
     flat = False
     adds_up = True
     no_batches = ""
+    needs_partition = False  # whether what it learns of a column depends on the column's group
     dependent_: tuple[tuple[int, int, float], ...] = ()
     effect = ""  # its name in words after the mean prediction is taken off
     __array_ufunc__ = None  # so that numpy scalars leave `*` to us
@@ -104,7 +106,7 @@ class Measure(BaseEstimator):
         X: Any,
         sample_weight: Any = None,
         domain: dict | None = None,
-        own: tuple[tuple[int, ...], ...] | None = None,
+        own: Sequence[tuple[int, ...]] | None = None,
     ) -> Self:
         """Learn the measure from background rows.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -98,6 +99,7 @@ class Conditional(Measure):
            [4., 4.]])
     """
 
+    needs_partition = True
     adds_up = False
     no_batches = "ranks, bandwidths and laws are learned from all rows together; use fit"
 
@@ -132,7 +134,7 @@ class Conditional(Measure):
         return (*mixture, *normals, "centers", "transport")
 
     def fit(self, X: Any, sample_weight: Any = None, domain: dict | None = None,
-            own: tuple[tuple[int, ...], ...] | None = None) -> Self:  # fmt: skip
+            own: Sequence[tuple[int, ...]] | None = None) -> Self:  # fmt: skip
         """Learn the law from background rows."""
         self._check_parameters()
         super().fit(X, sample_weight, domain, own)
@@ -183,7 +185,7 @@ class Conditional(Measure):
             if isinstance(value, bool) or not isinstance(value, Integral) or value < lowest:
                 raise ValueError(f"{name} is an integer of at least {lowest}, not {brief(value)}")
 
-    def _learn_rows(self, background: Background, own: tuple) -> None:
+    def _learn_rows(self, background: Background, own: Sequence) -> None:
         self.rows_ = learn_rows(
             background, own, self.estimator, self.bandwidth, self.n_bins, self.n_neighbors
         )

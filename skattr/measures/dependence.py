@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 import numpy as np
 from scipy.stats import rankdata
 
@@ -9,11 +11,12 @@ from skattr import frames
 from skattr.measures.background import Background
 from skattr.measures.bins import as_numbers
 
+NAMED = 5  # pairs of dependent columns that are named
 STRONG = 0.8  # size of a rank correlation
 ROWS = 5000  # rows that are looked at, evenly spread
 
 
-def dependent_columns(background: Background, own: tuple) -> tuple[tuple[int, int, float], ...]:
+def dependent_columns(background: Background, own: Sequence) -> tuple[tuple[int, int, float], ...]:
     """Return (k, l, rank correlation) of strongly dependent columns, the strongest first.
 
     Only pairs of different attributions. Columns of levels, and those that do not vary, are left
@@ -39,3 +42,18 @@ def dependent_columns(background: Background, own: tuple) -> tuple[tuple[int, in
         if group.get(columns[a]) != group.get(columns[b])
     ]
     return tuple(sorted(found, key=lambda each: -abs(each[2])))
+
+
+def dependent_in_words(pairs: Iterable[tuple[int, int, float]], names: Sequence) -> str:
+    """Say which columns cannot be told apart given one of them, and what to do."""
+    strongest = sorted(pairs, key=lambda pair: -abs(pair[2]))
+    named = [(names[k], names[m], r) for k, m, r in strongest[:NAMED]]
+    listed = ", ".join(f"{a!r} and {b!r} ({r:.2f})" for a, b, r in named)
+    rest = len(strongest) - NAMED
+    more = f" and {rest} more pairs" if rest > 0 else ""
+    first = [named[0][0], named[0][1]]
+    return (
+        f"strongly dependent columns (rank correlation): {listed}{more}. Given one, the other is "
+        "known as well, so that both get what either does; explain them as one, "
+        f"groups={{'together': {first!r}}}"
+    )

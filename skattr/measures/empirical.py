@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -99,7 +100,7 @@ class Expectation(Measure):
         return self.law == "uniform"
 
     def fit(self, X: Any, sample_weight: Any = None, domain: dict | None = None,
-            own: tuple[tuple[int, ...], ...] | None = None) -> Self:  # fmt: skip
+            own: Sequence[tuple[int, ...]] | None = None) -> Self:  # fmt: skip
         """Learn the law from background rows."""
         if self.law not in LAWS:
             raise ValueError(f"Expectation(law={self.law!r}): it is one of {LAWS}")
@@ -158,7 +159,7 @@ class Baseline(Measure):
         self.point = point
 
     def fit(self, X: Any, sample_weight: Any = None, domain: dict | None = None,
-            own: tuple[tuple[int, ...], ...] | None = None) -> Self:  # fmt: skip
+            own: Sequence[tuple[int, ...]] | None = None) -> Self:  # fmt: skip
         """Turn the point into a row like the background's."""
         super().fit(X, sample_weight, domain, own)
         row = frames.one_row(self.point, self.background_.X)

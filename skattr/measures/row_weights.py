@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,7 +25,7 @@ class RowWeights:
     columns: list[Weights]
     rows: np.ndarray | None  # (d, n) the bin of each row
     weight: np.ndarray  # (n,)
-    own: tuple
+    own: Sequence
 
     def released(self) -> RowWeights:
         """Return what is needed without a background: rows and tables only for groups."""
@@ -58,7 +59,7 @@ class RowWeights:
 
 def learn_rows(
     background: Background,
-    own: tuple,
+    own: Sequence,
     estimator: str,
     local: float | None,
     n_bins: int,

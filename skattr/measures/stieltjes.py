@@ -8,7 +8,7 @@ number is a point: no difference is taken along it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import product as corners
 from typing import Any, Self
 
@@ -69,7 +69,7 @@ class Stieltjes(OnDomain):
         self.backend = backend
 
     def fit(self, X: Any, sample_weight: Any = None, domain: dict | None = None,
-            own: tuple[tuple[int, ...], ...] | None = None) -> Self:  # fmt: skip
+            own: Sequence[tuple[int, ...]] | None = None) -> Self:  # fmt: skip
         """Learn the domain: the background's range where none is given."""
         super().fit(X, sample_weight, domain, own)
         given: Any = self.integrand

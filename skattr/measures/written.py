@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from inspect import signature
 from typing import Any, Self
 
@@ -28,7 +28,7 @@ class Written(Measure):
     _functions: tuple[str, ...]  # the parameters that are functions
 
     def fit(self, X: Any, sample_weight: Any = None, domain: dict | None = None,
-            own: tuple[tuple[int, ...], ...] | None = None) -> Self:  # fmt: skip
+            own: Sequence[tuple[int, ...]] | None = None) -> Self:  # fmt: skip
         """Keep the names of the columns, and a row to make rows like it."""
         for name in self._functions:
             if not callable(getattr(self, name)):
@@ -78,7 +78,7 @@ class OnDomain(Written):
     no_batches = "the domain moves with the range of the background"
 
     def fit(self, X: Any, sample_weight: Any = None, domain: dict | None = None,
-            own: tuple[tuple[int, ...], ...] | None = None) -> Self:  # fmt: skip
+            own: Sequence[tuple[int, ...]] | None = None) -> Self:  # fmt: skip
         """Learn the domain: the background's range where none is given."""
         super().fit(X, sample_weight, domain, own)
         if self.backend not in ("numpy", "torch"):

@@ -47,6 +47,13 @@ class Pieces:
         """Return f(X), (n, k)."""
         return self.output(X)
 
+    def meet(self, X: Any) -> tuple[Pieces, np.ndarray | None]:
+        """Return the pieces on a grid that knows the cells of X, and the codes of X, (d, n).
+
+        Pieces without a grid are returned as they are, with None.
+        """
+        return self, None
+
     def name_levels(self, X: Any) -> None:
         """Learn from X the names of levels that the model keeps no names of."""
 

@@ -128,6 +128,11 @@ class Boxes(Pieces):
         boxes._compile()
         return boxes
 
+    def meet(self, X: Any) -> tuple[Boxes, np.ndarray]:
+        """Return the boxes on a grid that knows the cells of X, and the codes of X, (d, n)."""
+        grid, codes = self.grid.meet(X)
+        return self.on(grid), codes
+
     def _compile(self) -> None:
         self.constant = np.sum([part.constant for part in self.parts], axis=0)
         self.table = _table(self.parts, self.asked, self.sources, self.grid, self.constant)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -107,7 +107,7 @@ class Products(Columnwise):
         ends = np.cumsum([len(part.supports) for part in self.parts]).tolist()
         return [slice(*ends) for ends in zip([0, *ends], ends, strict=False)]
 
-    def sides(self, own: tuple) -> list[Sides]:
+    def sides(self, own: Sequence) -> list[Sides]:
         """Return the inputs of each part that belong to some attributions."""
         result = []
         for part, tracks in zip(self.parts, self.tracks, strict=True):

@@ -54,7 +54,7 @@ def summary(explainer: Any, explanation: Explanation, settings: Any) -> list[tup
         ("Read as", shown(explainer.pieces_.describe(), 400)),
         ("Explains", explains(explanation)),
         ("Rows explained", f"{n:,} rows of {d:,} columns; {g:,} attributions"),
-        ("Background", f"{explainer._n_background:,} rows"),
+        ("Background", f"{explainer.n_background_:,} rows"),
         ("Mean of f over the background", _base(explanation)),
         ("Engine", ", ".join(explanation.engine)),
         ("Accuracy", _accuracy(explainer, explanation)),
@@ -70,7 +70,7 @@ def subtitle(explainer: Any, explanation: Explanation) -> str:
     kind = "exact" if explanation.exact else "approximate"
     return (
         f"{model_name(explainer)} · {len(explanation):,} rows explained against "
-        f"{explainer._n_background:,} · {kind} · centred values"
+        f"{explainer.n_background_:,} · {kind} · centred values"
     )
 
 
@@ -92,7 +92,7 @@ def model_name(explainer: Any) -> str:
 
 def versions(explainer: Any) -> str:
     """Return the versions of what computed the values."""
-    model = explainer._output.estimator
+    model = explainer.pieces_.output.estimator
     while hasattr(model, "steps"):
         model = model.steps[-1][1]
     library = type(model).__module__.partition(".")[0]
@@ -149,8 +149,8 @@ def warnings(
         *_unseen(columns, include_data),
         _approximate(explainer, explanation),
     ]
-    if explainer._refuted is not None:
-        found.append(Note("Black box", f"{explainer._refuted}; it is explained as a black box"))
+    if explainer.refuted_ is not None:
+        found.append(Note("Black box", f"{explainer.refuted_}; it is explained as a black box"))
     return [note for note in found if note is not None]
 
 
@@ -184,8 +184,10 @@ def _not_explained(explanation: Explanation) -> Note | None:
 
 
 def _together(explainer: Any) -> Note | None:
-    text = explainer._dependent_in_words()
-    return Note("Dependent columns", shown(text[0].upper() + text[1:], 600)) if text else None
+    if not explainer.notes_:
+        return None
+    text = " ".join(explainer.notes_)
+    return Note("Dependent columns", shown(text[0].upper() + text[1:], 600))
 
 
 def _thin(explanation: Explanation) -> Note | None:
@@ -240,7 +242,7 @@ def _approximate(explainer: Any, explanation: Explanation) -> Note | None:
     if explanation.exact:
         return None
     text = "The values are estimates; tables and figures show or name their standard errors."
-    spread = explainer._solution.spread
+    spread = explainer.spread_
     if explanation.std_error is not None and spread is not None:
         size = explanation.std_error / (spread if explanation.std_error.ndim == 3 else spread[0])
         far = int((size > explainer.tol * (1 + 1e-9)).sum())
@@ -303,8 +305,9 @@ def _reading(explainer: Any, explanation: Explanation, rows: np.ndarray) -> Note
 
 
 def _as_fitted(explainer: Any, data: Any) -> Any:
-    names = explainer._names
-    return frames.reorder(data, names) if explainer._named and frames.is_frame(data) else data
+    names = explainer.column_names_
+    is_named = frames.is_frame(data) and set(frames.labels(data)) == set(names)
+    return frames.reorder(data, names) if is_named else data
 
 
 def _repeat(explainer: Any, explanation: Explanation, rows: np.ndarray, top: np.ndarray) -> Note:
@@ -371,7 +374,7 @@ def code(explainer: Any, path: str, settings: dict[str, Any], include_data: bool
             f"from skattr.measures import {', '.join(kinds)}",
             "",
             f"explainer = MeasureExplainer({', '.join(arguments)})",
-            f"explainer.fit(X_background)  # {count(explainer._n_background)} rows",
+            f"explainer.fit(X_background)  # {count(explainer.n_background_)} rows",
             "explanation = explainer.explain(X)",
             f"write_report(explainer, X, {shown(repr(path), 200)}{given})",
         ]

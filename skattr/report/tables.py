@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from functools import cached_property
 from typing import Any
 
@@ -11,7 +10,7 @@ import pandas as pd
 
 from skattr import frames
 from skattr._numbers import count, formatter
-from skattr.curves import Curve, LevelTable
+from skattr.curves import Curve
 from skattr.explanation import Explanation, positions
 from skattr.report.words import shown, shown_value
 
@@ -29,19 +28,6 @@ def row_labels(explanation: Explanation, rows: np.ndarray, include_data: bool) -
     if include_data and isinstance(data, pd.DataFrame):
         return [shown_value(label) for label in data.index[rows].to_flat_index()]
     return [str(row) for row in rows.tolist()]
-
-
-class Known:
-    """The table of a curve, looked up once: a curve may ask the model's steps for every row."""
-
-    def __init__(self, kind: str, frame: pd.DataFrame, values: np.ndarray) -> None:
-        self.kind = kind
-        self.frame = frame
-        self.values = values  # (m, k)
-
-    def rows(self) -> tuple[pd.DataFrame, np.ndarray]:
-        """Return labels and values."""
-        return self.frame, self.values
 
 
 class Column:
@@ -75,7 +61,7 @@ class Column:
             self.reason = "The measure depends on the whole row, so there is no curve."
             return
         if drawn and curve.kind != "function":  # which would evaluate the model again
-            curve._table = Known(curve.kind, *curve._table.rows())
+            curve.to_frame()  # once, for the curves of all outputs
         self.curve = curve
 
     def curve_of(self, o: int) -> Curve | None:
@@ -83,22 +69,12 @@ class Column:
         curve = self.curve
         if curve is None or curve.kind == "function" or len(curve.output_names) == 1:
             return curve
-        known = Known(curve.kind, curve._table.frame, curve._table.values[:, [o]])
-        one = copy(curve)
-        one.output_names = curve.output_names[o : o + 1]
-        one.offset = None if curve.offset is None else curve.offset[[o]]
-        one._table = known
-        return one
+        return curve.select(o)
 
     def levels(self) -> set | None:
         """Return the levels that the model tells apart, or None if nothing says so."""
-        if self.curve is None or self.curve.kind != "levels":
-            return None
-        table = self.curve._table
-        if isinstance(table, LevelTable):
-            return set(table.levels)
-        frame = table.rows()[0]
-        return set(frame["level"][frame["kind"] == "level"])
+        levels = None if self.curve is None else self.curve.levels
+        return None if levels is None else set(levels)
 
     def texts(self, rows: np.ndarray) -> list[str]:
         """Return the raw values of some rows as text."""

@@ -1,0 +1,166 @@
+"""Functions of a column that are evaluated when they are asked for, and columns of booleans."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from skattr import frames
+from skattr.curves.base import ON_IT, ColumnFunction
+from skattr.pieces.cells import OTHER, missing_rows
+from skattr.pieces.grid import level_frame
+
+
+class Evaluated(ColumnFunction):
+    """A function that is evaluated when it is called, shown at given points.
+
+    Parameters
+    ----------
+    function : callable
+        Raw values → attributions (n, k).
+    points : array or column
+        The values at which a table shows it.
+    """
+
+    kind = "function"
+
+    def __init__(self, function: Callable, points: Any) -> None:
+        self.function = function
+        self.points = points
+
+    @property
+    def of_numbers(self) -> bool:
+        """Whether the points are numbers."""
+        return self.points.dtype.kind in "iuf"
+
+    def at(self, codes: np.ndarray | None, values: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Call the function."""
+        return self.function(values), ON_IT
+
+    def table(self) -> tuple[pd.DataFrame, np.ndarray]:
+        """Return the function at the points."""
+        return pd.DataFrame({"x": self.points}), self.function(self.points)
+
+
+class EvaluatedLevels(ColumnFunction):
+    """A function of levels that is evaluated when it is called.
+
+    Parameters
+    ----------
+    function : callable
+        Raw values → attributions (n, k).
+    known : list
+        The levels that the model tells apart.
+    missing : list
+        The missing values to try: None, NaN.
+    other : list
+        A level that the model does not know, or nothing.
+    """
+
+    kind = "levels"
+
+    def __init__(self, function: Callable, known: list, missing: list, other: list) -> None:
+        self.function = function
+        self.known = known
+        self.missing = missing
+        self.other = other
+
+    def levels(self) -> list:
+        """Return the levels that the model tells apart, without evaluating it."""
+        return self.known
+
+    def at(self, codes: np.ndarray | None, values: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Call the function."""
+        return self.function(values), ON_IT
+
+    def table(self) -> tuple[pd.DataFrame, np.ndarray]:
+        """Return the function at every value that the model takes."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of unknown categories, which are what is asked for
+            levels, missing, other = self._evaluated()
+        if len(missing) == 2 and np.array_equal(missing[0][1], missing[1][1], equal_nan=True):
+            missing = missing[:1]
+        rows = [
+            *((level, "level", value) for level, value in levels),
+            *missing_rows(missing),
+            *((OTHER, "other", value) for _, value in other),
+        ]
+        return level_frame(rows), np.array([value for *_, value in rows]).reshape(len(rows), -1)
+
+    def _evaluated(self) -> tuple[list[tuple], list[tuple], list[tuple]]:
+        """Return (value, attribution) of levels, missing and another level; in one call if it can.
+
+        A library may not hold them all in one column, and may refuse some of them.
+        """
+        parts = [self.known, *([missing] for missing in self.missing), self.other]
+        pairs: list[list[tuple]] = []
+        with suppress(TypeError, ValueError):
+            together = [value for part in parts for value in part]
+            values = iter(self.function(frames.as_column(together)))
+            pairs = [[(value, next(values)) for value in part] for part in parts]
+        levels, *missing, other = pairs or [self._accepted(part) for part in parts]
+        return levels, [pair for part in missing for pair in part], other
+
+    def _accepted(self, values: list) -> list[tuple]:
+        """Return (value, attribution) of the values that are not refused."""
+        if not values:
+            return []
+        with suppress(ValueError):
+            return list(zip(values, self.function(frames.as_column(values)), strict=True))
+        if len(values) == 1:
+            return []
+        return [pair for value in values for pair in self._accepted([value])]
+
+
+class Booleans(ColumnFunction):
+    """A function of a column of booleans: two levels, and missing where it is known.
+
+    Parameters
+    ----------
+    function : ColumnFunction
+        What the model makes of the column, of any kind.
+    """
+
+    kind = "levels"
+
+    def __init__(self, function: ColumnFunction) -> None:
+        self.function = function
+
+    def encode(self, values: Any) -> np.ndarray | None:
+        """Return the codes of raw values."""
+        return self.function.encode(values)
+
+    def at(self, codes: np.ndarray | None, values: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Evaluate the function."""
+        return self.function.at(codes, values)
+
+    def evaluate(self, values: Any) -> np.ndarray:
+        """Evaluate the function."""
+        return self.function.evaluate(values)
+
+    def table(self) -> tuple[pd.DataFrame, np.ndarray]:
+        """Return two levels, and missing where the function has it."""
+        rows: list[tuple[Any, str]] = [(False, "level"), (True, "level")]
+        values = self.evaluate(pd.Series([False, True]))
+        if self.function.kind == "function":  # whose table shows only what the background holds
+            with suppress(ValueError):
+                values = np.vstack([values, self.evaluate(frames.as_column([None]))])
+                rows.append(("missing", "missing"))
+            return level_frame(rows), values
+        frame, known = self.function.table()
+        missing = _is_missing(frame)
+        names = frame["level"][missing] if "level" in frame else ["missing"] * missing.sum()
+        rows += [(name, "missing") for name in names]
+        return level_frame(rows), np.vstack([values, known[missing]])
+
+
+def _is_missing(frame: pd.DataFrame) -> np.ndarray:
+    """Tell which rows of a table stand for a missing value."""
+    if "x" in frame:
+        return frame["x"].isna().to_numpy()
+    return (frame["closed" if "closed" in frame else "kind"] == "missing").to_numpy()

@@ -1,0 +1,47 @@
+"""Step functions mixed by shares that depend on the raw value: mixtures of products on boxes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from skattr.curves.base import ON_IT, ColumnFunction
+from skattr.measures.bins import as_numbers
+from skattr.measures.mixture import Mixture
+
+
+class Mixed(ColumnFunction):
+    """Σ_c π_c(t) F_c(code of t): smooth between the thresholds of the model.
+
+    Parameters
+    ----------
+    mixture : Mixture
+        Gives the shares π_c.
+    k : int
+        The column.
+    name : label
+        Its name, for errors.
+    values : array (C, n_codes, k)
+        The step function of each component.
+    """
+
+    kind = "function"
+    has_table = False
+
+    def __init__(self, mixture: Mixture, k: int, name: Any, values: np.ndarray) -> None:
+        self.mixture = mixture
+        self.k = k
+        self.name = name
+        self.values = values
+
+    def at(self, codes: np.ndarray | None, values: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Mix the components."""
+        t = as_numbers(values, self.name)[:, None]
+        shares = self.mixture.shares(t, [self.k])
+        return np.einsum("nc,cnk->nk", shares, self.values[:, codes]), ON_IT
+
+    def table(self) -> tuple[pd.DataFrame, np.ndarray]:
+        """Raise: there is none."""
+        raise NotImplementedError

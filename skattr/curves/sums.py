@@ -1,0 +1,32 @@
+"""Sums of functions of one column, as one function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from skattr.curves.base import ColumnFunction
+from skattr.curves.by_bin import ByCodeAndBin, SumByCodeAndBin
+from skattr.curves.by_code import ByCode, Constant
+from skattr.curves.linear import PiecewiseLinear, SumOfLines
+
+SUMS: dict[type, Callable] = {
+    ByCodeAndBin: SumByCodeAndBin,
+    PiecewiseLinear: lambda base, parts, integrate: SumOfLines(base.values[0], parts),
+}
+
+
+def add_up(
+    base: Constant | ByCode, parts: list[tuple[float, ColumnFunction]], integrate: Callable
+) -> ColumnFunction | None:
+    """Return base + Σ coefficient · part, or None if nothing but evaluating it shows what it is.
+
+    `integrate` maps raw values to attributions, for those that lie off a part.
+    """
+    kinds = {type(part) for _, part in parts}
+    if not kinds:
+        result: ColumnFunction = base
+    elif len(kinds) == 1 and (kind := kinds.pop()) in SUMS:
+        result = SUMS[kind](base, parts, integrate)
+    else:
+        return None
+    return result if result.has_table else None

@@ -1,0 +1,25 @@
+"""Looking rows up on curves, and integrating those that lie off them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from skattr import frames
+from skattr.curves.base import ColumnFunction
+from skattr.engines.base import Integral, Rows
+
+
+def look_up(
+    curve: ColumnFunction, rows: Rows, k: int, integrate: Callable[[Rows], Integral]
+) -> np.ndarray:
+    """Return a function of column k at rows, (n, n_outputs).
+
+    `integrate` is called with the rows that lie off the curve, and returns one attribution.
+    """
+    codes = None if rows.codes is None else rows.codes[k]
+    result, off = curve.at(codes, frames.column(rows.X, k))
+    if len(off):
+        result[off] = integrate(rows.take(off)).values.value[:, 0]
+    return result
