@@ -307,7 +307,7 @@ def both(network, sides, added=None):
     cells = Cells(network, 1e9)
     (box,) = cells.first.uniforms(laws, ())
     series, error = _values(
-        cells.first, Laws((), [(1.0, laws)]), (), np.zeros((1, len(box.constant))), Jobs()
+        cells.first, Laws((), [(1.0, laws)]), (), np.zeros((1, len(box.constant))), RunOptions()
     )
     return series[0], cells.integral([box])[0], error
 
