@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 
 from skattr.explanation import Explanation
-from skattr.storage import whole_file
 from skattr.tables import parquet
 from skattr.trusted import TRUSTED, check_model
+from skattr.writing import whole_file
 
 
 def load_model(path: str, trusted: list[str]) -> Any:

@@ -6,6 +6,8 @@ import os
 from importlib.util import find_spec
 from pathlib import Path
 
+from skattr.writing import check_writable
+
 TABLES = (".csv", ".parquet")
 PICKLES = (".joblib", ".pkl", ".pickle")
 MODELS = (".skops", *PICKLES)
@@ -43,13 +45,7 @@ def check_values(path: str, inputs: list[str]) -> None:
 
 def check_target(path: str, inputs: list[str] | None = None) -> None:
     """Refuse a file that cannot be written, or would replace what is read."""
-    folder = os.path.dirname(os.path.abspath(path))
-    if os.path.isdir(path) or not os.path.basename(path):
-        raise IsADirectoryError(f"{path} is a folder: name a file in it")
-    if not os.path.isdir(folder):
-        raise FileNotFoundError(f"there is no folder {folder}: make it first")
-    if not os.access(folder, os.W_OK):
-        raise PermissionError(f"the folder {folder} cannot be written to")
+    check_writable(path)
     for name in inputs or []:
         if os.path.exists(path) and os.path.samefile(path, name):
             raise ValueError(f"{path} is read and would be written: choose another name for -o")
