@@ -14,8 +14,9 @@ import numpy as np
 import pandas as pd
 
 from skattr.explanation import Explanation
+from skattr.intact import check_model
 from skattr.tables import parquet
-from skattr.trusted import TRUSTED, check_model
+from skattr.trusted import NAMES, check_file
 from skattr.writing import whole_file
 
 FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")  # what spreadsheets take a cell for, by its start
@@ -49,7 +50,7 @@ def _load_skops(path: str, trusted: list[str]) -> Any:
         from skops import io as skops_io
     except ImportError as error:
         raise ImportError("a .skops model needs skops: pip install skops") from error
-    allowed = [*TRUSTED, *trusted]
+    allowed = [*NAMES, *trusted]
     with _named(path):
         untrusted = skops_io.get_untrusted_types(file=path)
     unknown = [kind for kind in untrusted if kind not in allowed]
@@ -59,13 +60,22 @@ def _load_skops(path: str, trusted: list[str]) -> Any:
             f"{path} holds types that are not trusted; if you know where they come from, add "
             f"{flags}"
         )
-    with _named(path):
+    with _intact(path):
+        check_file(path, trusted)
         model = skops_io.load(path, trusted=allowed)
-    try:
         check_model(model, trusted)
-    except ValueError as error:
-        raise ValueError(f"{path} is damaged or was tampered with: {error}") from error
     return model
+
+
+@contextmanager
+def _intact(path: str) -> Iterator[None]:
+    """Name the file of a model that is not what skops writes, however that came out."""
+    try:
+        yield
+    except Exception as error:
+        kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
+        reason = " ".join(f"{kind}{error}".split())
+        raise ValueError(f"{path} is damaged or was tampered with: {reason[:500]}") from error
 
 
 def values_table(explanation: Explanation) -> pd.DataFrame:
