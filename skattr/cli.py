@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 import time
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from skattr import paths
@@ -47,14 +50,58 @@ models: a .skops file that holds estimators of scikit-learn, xgboost, lightgbm o
 VALUES_NOTE = """values: a line has the row's name, its prediction, the base value (the mean
   prediction of the background) and one value for each column.
 formulas: in a CSV file, names of rows and columns are written as they are. A spreadsheet takes
-  one that starts with =, +, - or @ for a formula: import the file as text if you do not know
-  where the names come from.
+  one that starts with =, +, - or @ for a formula: import the file as text, or add --safe-csv, if
+  you do not know where the names come from.
 """
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command; returns its exit code."""
-    options = _parser().parse_args(arguments)
+    options = argparse.Namespace(debug=True)
+    try:
+        with _stoppable(), _own_warnings():
+            options = _parser().parse_args(arguments)
+            options.run(options)
+            return 0
+    except KeyboardInterrupt:
+        _say("interrupted")
+        return 130
+    except BrokenPipeError:  # such as `skattr explain … | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except Exception as error:
+        if options.debug:
+            raise
+        _say(f"error: {_one_line(error)}")
+        return 1
+
+
+@contextmanager
+def _stoppable() -> Iterator[None]:
+    """Make a KeyboardInterrupt of whatever libraries make of Ctrl-C; a second one ends at once."""
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+
+    def stop(*_: Any) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    except Exception as error:
+        if signal.getsignal(signal.SIGINT) is not stop:
+            raise KeyboardInterrupt from error
+        raise
+    finally:
+        if signal.getsignal(signal.SIGINT) is stop:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@contextmanager
+def _own_warnings() -> Iterator[None]:
+    """Show warnings as lines of the command."""
     with warnings.catch_warnings():
         warnings.simplefilter("default")
         for kind in (DeprecationWarning, PendingDeprecationWarning, FutureWarning):
@@ -62,20 +109,7 @@ def main(arguments: list[str] | None = None) -> int:
         # a model that was fitted on an array takes a table whose columns have names
         warnings.filterwarnings("ignore", message="X has feature names")
         warnings.showwarning = _show_warning
-        try:
-            options.run(options)
-            return 0
-        except KeyboardInterrupt:
-            _say("interrupted")
-            return 130
-        except BrokenPipeError:  # such as `skattr explain … | head`
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return 141
-        except Exception as error:
-            if options.debug:
-                raise
-            _say(f"error: {_one_line(error)}")
-            return 1
+        yield
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -215,6 +249,11 @@ def _add_explain(parser: argparse.ArgumentParser, how: Any, out: str) -> None:
         metavar="FILE",
         help=".csv, .json or .parquet; without it CSV goes to the terminal",
     )
+    parser.add_argument(
+        "--safe-csv",
+        action="store_true",
+        help="put ' before names of rows and columns that a spreadsheet would take for formulas",
+    )
     parser.set_defaults(run=run_explain, centered=False)
 
 
@@ -222,12 +261,14 @@ def run_explain(options: argparse.Namespace) -> None:
     """Explain rows, and write the values."""
     inputs = _check_inputs(options)
     if options.out is not None:
-        paths.check_values(options.out, inputs)
-    from skattr.files import values_table, write_table
+        paths.check_values(options.out, inputs, options.safe_csv)
+    from skattr.files import neutralised, values_table, write_table
 
     explainer, X = _fitted(options)
     explanation = explainer.explain(X)
     table = values_table(explanation.centered() if options.centered else explanation)
+    if options.safe_csv:
+        table = neutralised(table)
     if options.out is None:
         table.to_csv(sys.stdout, index=False)
         sys.stdout.flush()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +14,12 @@ import numpy as np
 import pandas as pd
 
 from skattr.explanation import Explanation
-from skattr.storage import whole_file
+from skattr.intact import check_model
 from skattr.tables import parquet
-from skattr.trusted import TRUSTED, check_model
+from skattr.trusted import NAMES, check_file
+from skattr.writing import whole_file
+
+FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")  # what spreadsheets take a cell for, by its start
 
 
 def load_model(path: str, trusted: list[str]) -> Any:
@@ -26,7 +31,18 @@ def load_model(path: str, trusted: list[str]) -> Any:
         return _load_skops(path, trusted)
     import joblib
 
-    return joblib.load(path)  # reads plain pickles too
+    with _named(path):
+        return joblib.load(path)  # reads plain pickles too
+
+
+@contextmanager
+def _named(path: str) -> Iterator[None]:
+    """Name the file of a model that cannot be loaded, for whatever reason."""
+    try:
+        yield
+    except Exception as error:
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        raise ValueError(f"{path} cannot be loaded as a model: {reason[:500]}") from error
 
 
 def _load_skops(path: str, trusted: list[str]) -> Any:
@@ -34,20 +50,32 @@ def _load_skops(path: str, trusted: list[str]) -> Any:
         from skops import io as skops_io
     except ImportError as error:
         raise ImportError("a .skops model needs skops: pip install skops") from error
-    allowed = [*TRUSTED, *trusted]
-    unknown = [kind for kind in skops_io.get_untrusted_types(file=path) if kind not in allowed]
+    allowed = [*NAMES, *trusted]
+    with _named(path):
+        untrusted = skops_io.get_untrusted_types(file=path)
+    unknown = [kind for kind in untrusted if kind not in allowed]
     if unknown:
         flags = " ".join(f"--trust {kind}" for kind in unknown)
         raise ValueError(
             f"{path} holds types that are not trusted; if you know where they come from, add "
             f"{flags}"
         )
-    model = skops_io.load(path, trusted=allowed)
-    try:
+    with _intact(path):
+        check_file(path, trusted)
+        model = skops_io.load(path, trusted=allowed)
         check_model(model, trusted)
-    except ValueError as error:
-        raise ValueError(f"{path} is damaged or was tampered with: {error}") from error
     return model
+
+
+@contextmanager
+def _intact(path: str) -> Iterator[None]:
+    """Name the file of a model that is not what skops writes, however that came out."""
+    try:
+        yield
+    except Exception as error:
+        kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
+        reason = " ".join(f"{kind}{error}".split())
+        raise ValueError(f"{path} is damaged or was tampered with: {reason[:500]}") from error
 
 
 def values_table(explanation: Explanation) -> pd.DataFrame:
@@ -74,6 +102,17 @@ def _free(name: str, taken: set) -> str:
     while name in taken:
         name += "_"
     return name
+
+
+def neutralised(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table in which no name or label is a formula to a spreadsheet: it starts with '."""
+    table = table.set_axis([_plain(name) for name in table], axis=1)
+    texts = [name for name in table if not pd.api.types.is_numeric_dtype(table[name])]
+    return table.assign(**{name: table[name].map(_plain) for name in texts})
+
+
+def _plain(cell: Any) -> Any:
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULAS) else cell
 
 
 def write_table(table: pd.DataFrame, path: str | os.PathLike) -> None:

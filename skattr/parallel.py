@@ -8,6 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from joblib import Parallel, effective_n_jobs
+from joblib.parallel import get_active_backend
 
 
 def in_order(function: Callable, items: Iterable, n_jobs: int | None) -> Iterator[Any]:
@@ -31,4 +32,7 @@ def in_workers(tasks: Iterable, n_jobs: int | None) -> Iterator[Any]:
     if effective_n_jobs(n_jobs) == 1:  # joblib takes its time for each call
         yield from (function(*args, **kwargs) for function, args, kwargs in tasks)
     else:
-        yield from Parallel(n_jobs, return_as="generator")(tasks)
+        # the results of some backends come all at once
+        backend, _ = get_active_backend()
+        one_by_one = getattr(backend, "supports_return_generator", False)
+        yield from Parallel(n_jobs, return_as="generator" if one_by_one else "list")(tasks)

@@ -6,6 +6,8 @@ import os
 from importlib.util import find_spec
 from pathlib import Path
 
+from skattr.writing import check_writable
+
 TABLES = (".csv", ".parquet")
 PICKLES = (".joblib", ".pkl", ".pickle")
 MODELS = (".skops", *PICKLES)
@@ -21,6 +23,9 @@ def check_model(path: str, allow_pickle: bool) -> None:
             "or trust who did, add --allow-pickle; skops.io.dump writes files without that danger"
         )
 
+    if not is_pickle(path):
+        _check_installed(path, "skops", "a .skops model needs skops")
+
 
 def is_pickle(path: str) -> bool:
     """Tell whether the name of a model is that of a pickle."""
@@ -33,23 +38,19 @@ def check_table(path: str) -> None:
     _check_parquet(path)
 
 
-def check_values(path: str, inputs: list[str]) -> None:
+def check_values(path: str, inputs: list[str], safe_csv: bool = False) -> None:
     """Refuse a file that the values cannot be written to."""
     if Path(path).suffix.lower() not in RESULTS:
         raise ValueError(f"{path}: values are written as .csv, .json or .parquet")
+    if safe_csv and Path(path).suffix.lower() != ".csv":
+        raise ValueError(f"{path}: --safe-csv is for .csv files, other formats need none")
     check_target(path, inputs)
     _check_parquet(path)
 
 
 def check_target(path: str, inputs: list[str] | None = None) -> None:
     """Refuse a file that cannot be written, or would replace what is read."""
-    folder = os.path.dirname(os.path.abspath(path))
-    if os.path.isdir(path) or not os.path.basename(path):
-        raise IsADirectoryError(f"{path} is a folder: name a file in it")
-    if not os.path.isdir(folder):
-        raise FileNotFoundError(f"there is no folder {folder}: make it first")
-    if not os.access(folder, os.W_OK):
-        raise PermissionError(f"the folder {folder} cannot be written to")
+    check_writable(path)
     for name in inputs or []:
         if os.path.exists(path) and os.path.samefile(path, name):
             raise ValueError(f"{path} is read and would be written: choose another name for -o")
@@ -64,10 +65,17 @@ def _check_input(path: str, suffixes: tuple[str, ...], words: str) -> None:
         raise FileNotFoundError(f"there is no file {path}")
     if Path(path).suffix.lower() not in suffixes:
         raise ValueError(f"{path}: {words}, not {Path(path).suffix or 'this'}")
+    if not os.path.isfile(path):
+        raise ValueError(f"{path} is a device, a pipe or a socket: {words}")
     if not os.access(path, os.R_OK):
         raise PermissionError(f"{path} cannot be read")
 
 
 def _check_parquet(path: str) -> None:
-    if Path(path).suffix.lower() == ".parquet" and find_spec("pyarrow") is None:
-        raise ImportError(f"{path}: Parquet files need pyarrow: pip install pyarrow")
+    if Path(path).suffix.lower() == ".parquet":
+        _check_installed(path, "pyarrow", "Parquet files need pyarrow")
+
+
+def _check_installed(path: str, library: str, words: str) -> None:
+    if find_spec(library) is None:
+        raise ImportError(f"{path}: {words}: pip install {library}")

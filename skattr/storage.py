@@ -9,15 +9,16 @@ import io
 import json
 import math
 import os
-import uuid
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
-from typing import Any, BinaryIO
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
 
 import narwhals as nw
 import numpy as np
 import pandas as pd
 from pandas.tseries.frequencies import to_offset
+
+from skattr.writing import whole_file
 
 FORMAT, VERSION = "skattr.Explanation", 1
 ARRAYS = ("values", "base_value", "offset", "predictions", "std_error", "centered_error",
@@ -46,22 +47,6 @@ def write(path: str | os.PathLike, fields: Mapping[str, Any]) -> None:
 
     with whole_file(path) as file:
         np.savez(file, **arrays)  # type: ignore[arg-type]
-
-
-@contextmanager
-def whole_file(path: str | os.PathLike) -> Iterator[BinaryIO]:
-    """Open a temporary file in the same folder, and move it to `path` once it is written."""
-    path = os.path.realpath(path)  # a link stays a link
-    temporary = os.path.join(os.path.dirname(path), f".{uuid.uuid4().hex}.tmp")
-    try:
-        with open(temporary, "xb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    finally:
-        if os.path.exists(temporary):
-            os.unlink(temporary)
 
 
 def read(path: str | os.PathLike) -> dict[str, Any]:

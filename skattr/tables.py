@@ -93,7 +93,7 @@ def _read(path: str, index: str | None, names: Any) -> Table:
         wanted = [*names] if isinstance(names, list) else []
         frame = _read_csv(path, wanted + ([] if index is None else [index]), notes)
     else:
-        frame = parquet(lambda: pd.read_parquet(io.BytesIO(Path(path).read_bytes())))
+        frame = _read_parquet(path)
     if frame.empty:
         raise ValueError(f"{path} has no rows")
     if index is not None and index in frame:
@@ -198,6 +198,16 @@ def _labels(index: pd.Index) -> Any:
     if numbers.dtype.kind == "i" and [str(n) for n in numbers] == list(index):
         return numbers.to_numpy()
     return index
+
+
+def _read_parquet(path: str) -> pd.DataFrame:
+    content = io.BytesIO(Path(path).read_bytes())  # pandas may fetch what a name points to
+    try:
+        return parquet(lambda: pd.read_parquet(content))
+    except ImportError:
+        raise
+    except Exception as error:  # of pyarrow's, of any kind
+        raise ValueError(f"{path} cannot be read as a Parquet file: {error}") from error
 
 
 def parquet(call: Any) -> Any:

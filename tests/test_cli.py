@@ -2,9 +2,12 @@
 
 import io
 import json
+import os
 import pickle
+import signal
 import subprocess
 import sys
+import time
 
 import joblib
 import numpy as np
@@ -174,6 +177,9 @@ def _double(X):
         ({"--data": "model.joblib"}, "a table is a .csv or .parquet file"),
         ({"--data": "http://localhost:1/test.csv"}, "is an address: nothing is fetched"),
         ({"--background": "file:///etc/test.csv"}, "is an address: nothing is fetched"),
+        ({"--background": "s3://there/test.parquet"}, "is an address: nothing is fetched"),
+        ({"--data": "pipe.csv"}, "is a device, a pipe or a socket: a table is"),
+        ({"-o": "pipe.csv"}, "is a device, a pipe or a socket: name a regular file"),
         ({"-o": "values.txt"}, "values are written as"),
         ({"-o": "no/such/values.csv"}, "there is no folder"),
         ({"-o": "folder.csv"}, "is a folder: name a file in it"),
@@ -185,6 +191,7 @@ def test_file_names_are_checked_before_the_model_is_loaded(files, change, words,
     folder, _, _ = files
     (folder / "folder.csv").mkdir()
     (folder / "link.csv").symlink_to(folder / "train.csv")
+    os.mkfifo(folder / "pipe.csv")
     (folder / "model.joblib").write_bytes(b"not a model: loading it would be another error")
     last = failed(folder, change, capsys)
     assert words in last
@@ -221,7 +228,7 @@ def failed(folder, change, capsys):
     said = capsys.readouterr()
     last = said.err.splitlines()[-1]
     assert last.startswith("skattr: error: ") and said.out == "" and "Traceback" not in said.err
-    with pytest.raises((ValueError, OSError)):
+    with pytest.raises((ValueError, OSError, ImportError)):
         cli.main(["explain", "--allow-pickle", "--debug", *arguments])
     return last
 
@@ -232,6 +239,80 @@ def test_a_report_does_not_replace_what_it_reads(files, capsys):
     assert "is read and would be written" in capsys.readouterr().err
     assert cli.main(["demo", "-o", str(folder)]) == 1
     assert "is a folder: name a file in it" in capsys.readouterr().err
+
+
+DAMAGED = {
+    "empty.joblib": b"",
+    "text.pkl": b"hello",
+    "short.joblib": pickle.dumps(np.arange(1000))[:100],
+    "text.skops": b"hello",
+    "no_library.pkl": b"cno_such_library\nModel\n.",
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_a_model_that_cannot_be_loaded_is_named(files, name, capsys):
+    if name.endswith(".skops"):
+        pytest.importorskip("skops.io")
+    folder, _, _ = files
+    (folder / name).write_bytes(DAMAGED[name])
+    last = failed(folder, {"--model": name}, capsys)
+    assert f"{folder / name} cannot be loaded as a model: " in last
+
+
+@pytest.mark.parametrize("option", ["--data", "--background"])
+def test_tables_that_cannot_be_read_are_named(files, option, capsys):
+    folder, _, _ = files
+    (folder / "quotes.csv").write_bytes(b'n,word\n"1,2\n3,4\n')
+    assert f"{folder / 'quotes.csv'}: " in failed(folder, {option: "quotes.csv"}, capsys)
+    pytest.importorskip("pyarrow", reason="Parquet files need pyarrow")
+    (folder / "text.parquet").write_bytes(b"hello")
+    last = failed(folder, {option: "text.parquet"}, capsys)
+    assert f"{folder / 'text.parquet'} cannot be read as a Parquet file" in last
+
+
+def test_skops_is_asked_for_before_anything_is_read(files, capsys, monkeypatch):
+    folder, _, _ = files
+    (folder / "model.skops").write_bytes(b"")
+    monkeypatch.setattr("skattr.paths.find_spec", lambda name: None)
+    last = failed(folder, {"--model": "model.skops"}, capsys)
+    assert last.endswith("a .skops model needs skops: pip install skops")
+
+
+def test_a_damaged_run_leaves_the_old_values(files, monkeypatch):
+    folder, _, _ = files
+    out = folder / "values.csv"
+    assert run(folder, "explain", "-o", out) == 0
+    before, names = out.read_bytes(), sorted(os.listdir(folder))
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    assert run(folder, "explain", "--measure", "conditional", "-o", out) == 1
+    assert out.read_bytes() == before and sorted(os.listdir(folder)) == names
+
+
+def test_safe_csv(files, capsys):
+    folder, _, X = files
+    names = ["=1+1", "@n"]
+    raw = pd.DataFrame({"=1+1": X["n"], "@n": -X["n"], "word": X["n"] ** 2})
+    model = RandomForestRegressor(2, random_state=0).fit(raw, X["n"])
+    joblib.dump(model, folder / "model.joblib")
+    labels = ["=cmd", "+1", "-x", "@y", "plain"]
+    raw[:5].assign(code=labels).to_csv(folder / "test.csv", index=False)
+    raw.assign(code="c").to_csv(folder / "train.csv", index=False)
+    as_they_are, safe = folder / "values.csv", folder / "safe.csv"
+    assert run(folder, "explain", "--index", "code", "-o", as_they_are) == 0
+    assert run(folder, "explain", "--index", "code", "--safe-csv", "-o", safe) == 0
+    found, wanted = pd.read_csv(safe), pd.read_csv(as_they_are)
+    assert wanted["code"].tolist() == labels
+    assert found["code"].tolist() == ["'=cmd", "'+1", "'-x", "'@y", "plain"]
+    assert [name for name in found if name[:1] == "'"] == [f"'{name}" for name in names]
+    np.testing.assert_array_equal(found.iloc[:, 1:], wanted.iloc[:, 1:])
+    assert (found.iloc[:, 3:] < 0).any(axis=None)  # numbers stay numbers
+    assert run(folder, "explain", "--safe-csv", "-o", folder / "values.json") == 1
+    assert "--safe-csv is for .csv files" in capsys.readouterr().err
 
 
 def test_measures(files):
@@ -306,6 +387,58 @@ def test_interrupted(files, capsys, monkeypatch):
     assert said.endswith("skattr: interrupted\n") and "Traceback" not in said
 
 
+class Slow:
+    """A pickle that takes its time to load."""
+
+    def __reduce__(self):
+        return time.sleep, (60,)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="about signals of POSIX systems")
+def test_interrupted_from_outside(files):
+    folder, _, _ = files
+    with open(folder / "slow.pkl", "wb") as file:
+        pickle.dump(Slow(), file)
+    program = "import sys; from skattr.cli import main; sys.exit(main(sys.argv[1:]))"
+    inputs = ["--model", "slow.pkl", "--background", "train.csv", "--data", "test.csv"]
+    command = [sys.executable, "-c", program, "explain", "--allow-pickle", *inputs]
+    run = subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True)
+    said = run.stderr.readline() + run.stderr.readline()
+    assert "a pickle runs whatever code" in said
+    run.send_signal(signal.SIGINT)
+    said = run.stderr.read()
+    run.stderr.close()
+    assert run.wait() == 130 and said == "skattr: interrupted\n"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="about signals of POSIX systems")
+def test_what_libraries_make_of_an_interrupt(files, capsys, monkeypatch):
+    folder, _, _ = files
+
+    def stop(*_):
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt as error:
+            raise ImportError("a library could not be imported") from error
+
+    monkeypatch.setattr("skattr.files.load_model", stop)
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        assert run(folder, "explain") == 130
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_DFL  # a second one ends at once
+    finally:
+        signal.signal(signal.SIGINT, before)
+    said = capsys.readouterr().err
+    assert said.endswith("skattr: interrupted\n") and "could not" not in said
+
+
+def test_a_run_leaves_signals_as_they_were(files):
+    folder, _, _ = files
+    before = signal.getsignal(signal.SIGINT)
+    assert run(folder, "explain", "-o", folder / "values.csv") == 0
+    assert signal.getsignal(signal.SIGINT) is before
+
+
 def test_a_reader_that_goes_away(files):
     folder, _, _ = files
     program = "import sys; from skattr.cli import main; sys.exit(main(sys.argv[1:]))"
@@ -352,7 +485,7 @@ def test_help_has_examples(command, capsys):
     printed = capsys.readouterr().out
     assert "example" in printed and f"skattr {' '.join(command)}" in printed
     if command == ["explain"]:
-        assert "for a formula: import the file as text" in printed
+        assert "for a formula: import the file as text, or add --safe-csv" in printed
 
 
 def test_demo(tmp_path, capsys):
@@ -375,6 +508,7 @@ def test_demo(tmp_path, capsys):
 def test_missing_extra_is_named(tmp_path):
     program = f"""
 import sys
+import time
 class Blocked:
     def find_spec(self, name, path=None, target=None):
         if name.partition(".")[0] == "jinja2":

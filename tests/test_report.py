@@ -600,3 +600,16 @@ def test_approximate_values_of_categories_and_missing_values(measure, tmp_path):
     write_report(explainer, table[:8], path)
     page = path.read_text()
     assert "quasi_monte_carlo" in page and "approximate" in page and "missing" in page
+
+
+def test_a_target_that_cannot_be_written_is_refused_before_the_work(tmp_path, monkeypatch):
+    explainer, X = fitted()
+
+    def work(*_, **__):
+        raise AssertionError("rows were explained first")
+
+    monkeypatch.setattr(MeasureExplainer, "explain", work)
+    with pytest.raises(IsADirectoryError, match="is a folder: name a file in it"):
+        write_report(explainer, X, tmp_path)
+    with pytest.raises(FileNotFoundError, match="there is no folder"):
+        write_report(explainer, X, tmp_path / "no" / "report.html")

@@ -21,7 +21,7 @@ from skattr.messages import brief
 from skattr.report import facts, figures
 from skattr.report.tables import Column, row_labels, spread_rows
 from skattr.report.words import measure_in_words, measure_text, shown
-from skattr.storage import whole_file
+from skattr.writing import check_writable, whole_file
 
 MAX_OUTPUTS = 5
 
@@ -105,6 +105,7 @@ def write_report(
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
             raise ValueError(f"{name} is an integer of at least 1, not {brief(value)}")
     _check_order(explainer, X, path)
+    check_writable(path)
     check_is_fitted(explainer)
     environment = _environment()
     start = time.perf_counter()
