@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,12 +23,12 @@ class Attributions(Sequence[tuple[int, ...]]):
         The number of raw columns.
     """
 
-    names: tuple
+    names: tuple[Any, ...]
     columns: tuple[tuple[int, ...], ...]
     n_columns: int
 
     @classmethod
-    def single(cls, names: Sequence) -> Attributions:
+    def single(cls, names: Sequence[Any]) -> Attributions:
         """Return one attribution per column."""
         return cls(tuple(names), tuple((k,) for k in range(len(names))), len(names))
 

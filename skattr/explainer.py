@@ -141,7 +141,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         *,
         output: str = "auto",
         engine: str | Engine = "auto",
-        groups: dict | None = None,
+        groups: dict[str, Any] | None = None,
         domain: Any = None,
         tol: float = 1e-2,
         max_evals: int = 100_000,
@@ -203,7 +203,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         self._publish(prepared)
         return self
 
-    def _prepare(self, measures: list, X: Any, weights: np.ndarray) -> list[Term]:
+    def _prepare(self, measures: list[Any], X: Any, weights: np.ndarray) -> list[Term]:
         """Plan and prepare terms, again without an engine that turns out to cost too much."""
         options, fit = self._options(), self._fit_measure(X, weights)
         for _, measure in measures:
@@ -376,7 +376,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
             )
         return k, a
 
-    def _evaluated(self, k: int, integrate: Callable) -> ColumnFunction:
+    def _evaluated(self, k: int, integrate: Callable[..., Any]) -> ColumnFunction:
         """Return a function of a column that is evaluated when it is asked for."""
         levels = self._model.pieces.level_values(k)
         if levels is not None:
@@ -405,7 +405,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         return self._model.pieces
 
     @property
-    def column_names_(self) -> list:
+    def column_names_(self) -> list[Any]:
         """The labels of the raw columns, in the order of `fit`."""
         check_is_fitted(self)
         return list(self._model.names)

@@ -321,12 +321,12 @@ class Explanation:
         n, g, k = *self.values.shape[:2], len(self.output_names)
         return array.reshape(n, g, k).transpose(0, 2, 1).reshape(n, k * g)
 
-    def save(self, path: str | os.PathLike) -> None:
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to one .npz file (a JSON header and arrays, no pickle), whole or not."""
         write(path, vars(self))
 
     @classmethod
-    def load(cls, path: str | os.PathLike) -> Explanation:
+    def load(cls, path: str | os.PathLike[str]) -> Explanation:
         """Read what `save` wrote, bit for bit; another file raises a ValueError that names it."""
         fields = read(path)
         try:
@@ -387,7 +387,7 @@ class Explanation:
         return "<div>" + "\n".join(parts) + "</div>"
 
 
-def _frozen(name: str, array: Any, shapes: Sequence[tuple]) -> Any:
+def _frozen(name: str, array: Any, shapes: Sequence[tuple[Any, ...]]) -> Any:
     """Return a read-only view of a floating array, or a float; check its shape."""
     array = np.asarray(array)
     if array.dtype.kind not in "biuf":
@@ -439,7 +439,7 @@ def _labelled(label: Any, index: pd.Index) -> np.ndarray:
 def _columns(key: Any, names: Sequence[Hashable]) -> np.ndarray:
     """Return the positions of columns."""
     if isinstance(key, slice):
-        found: Any = np.arange(len(names))[key]
+        found: np.ndarray | None = np.arange(len(names))[key]
     else:
         found = _positions(key, len(names), "column", "columns")
     if found is None:
@@ -477,7 +477,7 @@ def _positions(key: Any, n: int, one: str, many: str) -> np.ndarray | None:
     return np.where(places < 0, places + n, places)
 
 
-def _holds_labels(key: list) -> bool:
+def _holds_labels(key: list[Any]) -> bool:
     return any(not isinstance(v, int | bool | np.integer | np.bool_) for v in key)
 
 
@@ -498,7 +498,7 @@ def _table(frame: pd.DataFrame, output: str, n: int) -> str:
 # Reading X, whatever frame it is ---------------------------------------------------------------
 
 
-def positions(data: Any, columns: Sequence[tuple]) -> list[list[int]]:
+def positions(data: Any, columns: Sequence[tuple[Any, ...]]) -> list[list[int]]:
     """Return for each attribution where its raw columns are in data."""
     places: dict[Hashable, list[int]] = {}
     for position, label in enumerate(frames.labels(data)):
@@ -516,7 +516,7 @@ def _key(label: Any) -> Hashable:
     return ... if label is pd.NA or label != label else label  # nan is not nan
 
 
-def raw_values(data: Any, columns: Sequence[tuple]) -> np.ndarray:
+def raw_values(data: Any, columns: Sequence[tuple[Any, ...]]) -> np.ndarray:
     """Return the raw values behind each attribution, (n, g) objects; of a group a tuple."""
     raw = np.empty((data.shape[0], len(columns)), dtype=object)
     for j, own in enumerate(positions(data, columns)):

@@ -131,7 +131,7 @@ class ReadModel:
         """Return rows like the first one, with the values of one column put in."""
         return frames.with_columns(self.row.X, {k: values})
 
-    def __getstate__(self) -> dict:
+    def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_pieces": None}
 
 

@@ -33,7 +33,7 @@ class Values(NamedTuple):
     error: np.ndarray | None  # standard errors
     offset: np.ndarray  # what centring subtracts
     centered_error: np.ndarray | None
-    certificate: dict
+    certificate: dict[str, Any]
 
     @classmethod
     def joined(cls, parts: Iterable[Values], n: int) -> Values:
@@ -130,7 +130,9 @@ class Solution:
         """Tell whether an attribution may have to be integrated, not only looked up."""
         return bool(self.rest[a]) or any(curve.partial for _, curve in self.curved[a])
 
-    def curve(self, a: int, grid: Grid | None, integrate: Callable) -> ColumnFunction | None:
+    def curve(
+        self, a: int, grid: Grid | None, integrate: Callable[..., Any]
+    ) -> ColumnFunction | None:
         """Return an attribution as a function of its column, or None if it has to be evaluated.
 
         `integrate` maps raw values to attributions, (n, k).
@@ -249,4 +251,4 @@ def _finish(pieces: Pieces, terms: list[Term], options: RunOptions) -> np.ndarra
     for term in terms:
         if term.mean is None:
             term.mean = means[term.measure.reference().law]
-    return means["joint"].value
+    return np.asarray(means["joint"].value)

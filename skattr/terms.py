@@ -210,7 +210,9 @@ def plan(
     return terms + _with_engines(pieces, extra, "auto", options)
 
 
-def _with_engines(pieces: Pieces, measures: list, engine: Any, options: RunOptions) -> list[Term]:
+def _with_engines(
+    pieces: Pieces, measures: list[Any], engine: Any, options: RunOptions
+) -> list[Term]:
     engines = choose(engine, pieces, [measure for _, measure in measures], options)
     return [
         Term(coefficient, measure, chosen)

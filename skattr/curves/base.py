@@ -71,9 +71,9 @@ class ColumnFunction(ABC):
         The columns of the frame depend on the kind: see `Curve.to_frame`.
         """
 
-    def levels(self) -> list | None:
+    def levels(self) -> list[Any] | None:
         """Return the levels that the model tells apart, or None for a function of numbers."""
         if self.kind != "levels":
             return None
         frame, _ = self.table()
-        return frame["level"][frame["kind"] == "level"].to_list()
+        return list(frame["level"][frame["kind"] == "level"])

@@ -86,7 +86,10 @@ class SumByCodeAndBin(ColumnFunction):
     """
 
     def __init__(
-        self, base: ByCode, parts: list[tuple[float, ByCodeAndBin]], integrate: Callable
+        self,
+        base: ByCode,
+        parts: list[tuple[float, ByCodeAndBin]],
+        integrate: Callable[[Any], np.ndarray],
     ) -> None:
         self.base = base
         self.parts = parts

@@ -49,7 +49,7 @@ class Curve:
         scale: str = "",
         span: tuple[float, float] | None = None,
         measure_name: str = "",
-        order: tuple | None = None,
+        order: tuple[Any, ...] | None = None,
         missing_seen: bool | None = None,
     ) -> None:
         self.feature = feature
@@ -69,7 +69,7 @@ class Curve:
         return self._function.kind
 
     @property
-    def levels(self) -> list | None:
+    def levels(self) -> list[Any] | None:
         """The levels that the model tells apart, or None for a curve of numbers."""
         return self._function.levels()
 

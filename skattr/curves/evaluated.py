@@ -29,7 +29,7 @@ class Evaluated(ColumnFunction):
 
     kind = "function"
 
-    def __init__(self, function: Callable, points: Any) -> None:
+    def __init__(self, function: Callable[..., Any], points: Any) -> None:
         self.function = function
         self.points = points
 
@@ -64,13 +64,15 @@ class EvaluatedLevels(ColumnFunction):
 
     kind = "levels"
 
-    def __init__(self, function: Callable, known: list, missing: list, other: list) -> None:
+    def __init__(
+        self, function: Callable[..., Any], known: list[Any], missing: list[Any], other: list[Any]
+    ) -> None:
         self.function = function
         self.known = known
         self.missing = missing
         self.other = other
 
-    def levels(self) -> list:
+    def levels(self) -> list[Any]:
         """Return the levels that the model tells apart, without evaluating it."""
         return self.known
 
@@ -92,13 +94,15 @@ class EvaluatedLevels(ColumnFunction):
         ]
         return level_frame(rows), np.array([value for *_, value in rows]).reshape(len(rows), -1)
 
-    def _evaluated(self) -> tuple[list[tuple], list[tuple], list[tuple]]:
+    def _evaluated(
+        self,
+    ) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]], list[tuple[Any, ...]]]:
         """Return (value, attribution) of levels, missing and another level; in one call if it can.
 
         A library may not hold them all in one column, and may refuse some of them.
         """
         parts = [self.known, *([missing] for missing in self.missing), self.other]
-        pairs: list[list[tuple]] = []
+        pairs: list[list[tuple[Any, ...]]] = []
         with suppress(TypeError, ValueError):
             together = [value for part in parts for value in part]
             values = iter(self.function(frames.as_column(together)))
@@ -106,7 +110,7 @@ class EvaluatedLevels(ColumnFunction):
         levels, *missing, other = pairs or [self._accepted(part) for part in parts]
         return levels, [pair for part in missing for pair in part], other
 
-    def _accepted(self, values: list) -> list[tuple]:
+    def _accepted(self, values: list[Any]) -> list[tuple[Any, ...]]:
         """Return (value, attribution) of the values that are not refused."""
         if not values:
             return []
@@ -162,5 +166,5 @@ class Booleans(ColumnFunction):
 def _is_missing(frame: pd.DataFrame) -> np.ndarray:
     """Tell which rows of a table stand for a missing value."""
     if "x" in frame:
-        return frame["x"].isna().to_numpy()
-    return (frame["closed" if "closed" in frame else "kind"] == "missing").to_numpy()
+        return np.asarray(frame["x"].isna())
+    return np.asarray(frame["closed" if "closed" in frame else "kind"] == "missing")

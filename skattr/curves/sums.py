@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from skattr.curves.base import ColumnFunction
 from skattr.curves.by_bin import ByCodeAndBin, SumByCodeAndBin
 from skattr.curves.by_code import ByCode, Constant
 from skattr.curves.linear import PiecewiseLinear, SumOfLines
 
-SUMS: dict[type, Callable] = {
+SUMS: dict[type, Callable[..., Any]] = {
     ByCodeAndBin: SumByCodeAndBin,
     PiecewiseLinear: lambda base, parts, integrate: SumOfLines(base.values[0], parts),
 }
 
 
 def add_up(
-    base: Constant | ByCode, parts: list[tuple[float, ColumnFunction]], integrate: Callable
+    base: Constant | ByCode,
+    parts: list[tuple[float, ColumnFunction]],
+    integrate: Callable[[Any], np.ndarray],
 ) -> ColumnFunction | None:
     """Return base + Σ coefficient · part, or None if nothing but evaluating it shows what it is.
 

@@ -86,12 +86,12 @@ class Integral:
 
     values: Estimate
     masses: Estimate | None = None
-    certificate: dict = field(default_factory=dict)
+    certificate: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
-def join_certificates(*certificates: dict) -> dict:
+def join_certificates(*certificates: dict[str, Any]) -> dict[str, Any]:
     """Join what is known of several values: counts add up, errors are the largest."""
-    whole: dict = {}
+    whole: dict[str, Any] = {}
     for certificate in certificates:
         for name, number in certificate.items():
             if name in whole:
@@ -150,7 +150,7 @@ class Engine(BaseEstimator):
         """Describe the cost of `fit` and `explain` in a few words, for `describe()`."""
         raise NotImplementedError
 
-    def evaluations(self, states: list, options: RunOptions) -> str:
+    def evaluations(self, states: list[Any], options: RunOptions) -> str:
         """Describe how many evaluations of the model an approximate value takes."""
         return ""
 
