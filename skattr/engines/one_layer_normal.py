@@ -19,7 +19,7 @@ import numpy as np
 from skattr import frames
 from skattr.engines.base import Engine, Jobs, Own
 from skattr.engines.first_layer import FirstLayer, is_shallow
-from skattr.kernels import relu_means
+from skattr.kernels.cells import relu_means
 from skattr.measures.base import Measure
 from skattr.measures.bins import as_numbers
 from skattr.parallel import in_order

@@ -17,7 +17,7 @@ import numpy as np
 from skattr import frames
 from skattr.engines.base import Engine, Jobs, Own, certify
 from skattr.engines.first_layer import FirstLayer, Laws, is_shallow, refuses_laws, uniform_laws
-from skattr.kernels import relu_means
+from skattr.kernels.cells import relu_means
 from skattr.measures.base import Measure
 from skattr.measures.gaussian import by_row
 from skattr.parallel import in_order
