@@ -12,10 +12,10 @@ from sklearn.neural_network import MLPRegressor
 from skattr import MeasureExplainer
 from skattr.engines import line_walks
 from skattr.engines.line_curves import _labelled, _put_in_order
-from skattr.kernels import vectors
-from skattr.kernels.line_rooms import Start
-from skattr.kernels.line_starts import find_order, find_places, find_sides
-from skattr.kernels.sparse_rows import COLUMNS, multiply, tiles
+from skattr.kernels.lines import vectors
+from skattr.kernels.lines.buffers import Start
+from skattr.kernels.lines.products import COLUMNS, multiply, tiles
+from skattr.kernels.lines.starts import find_order, find_positions, find_sides
 
 A = np.array([1.5, -2.0, 0.0, -0.0, np.inf, -np.inf, np.nan, 1e-300])
 B = np.array([-1.0, -3.0, 2.0, 0.5, 1.0, 2.0, 3.0, -1e-300])
@@ -126,7 +126,7 @@ def test_units_in_the_order_of_their_places(m):
     ray[rng.random(m) < 0.1] = 1e-300
     slope[rng.random(m) < 0.1] = 1
     places, order = np.empty((20, m)), np.empty((20, m), np.int64)
-    find_places(z, ray, slope, places, order, m.bit_length())
+    find_positions(z, ray, slope, places, order, m.bit_length())
     with np.errstate(all="ignore"):
         wanted = np.where((ray != 0) & (slope != 1), -z / ray, np.inf)
     np.testing.assert_array_equal(places, wanted)
@@ -170,8 +170,8 @@ def test_products_without_zeros(n, p, m, share):
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("hidden", [(7,), (9, 5), (6, 8, 7), (4, 4, 4, 4)])
-def test_rooms_grow(hidden, monkeypatch):
-    """What does not fit is walked again, with more room: all bits stay."""
+def test_buffers_grow(hidden, monkeypatch):
+    """What does not fit is walked again, with larger buffers: all bits stay."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 3))
     model = MLPRegressor(hidden_layer_sizes=hidden, max_iter=5, random_state=0).fit(
@@ -184,8 +184,8 @@ def test_rooms_grow(hidden, monkeypatch):
     def small(self, units, lines):
         start(self, units, lines)
         self.events = 32
-        self.make_room()
-        self.knots = line_walks.rooms.room_for_knots(1, len(units.last), lines)
+        self.allocate()
+        self.knots = line_walks.buffers.knot_buffers(1, len(units.last), lines)
         asked.append(self)
 
     monkeypatch.setattr(line_walks.Workspace, "__init__", small)

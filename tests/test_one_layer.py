@@ -26,7 +26,7 @@ from skattr.engines import Rows, RunOptions
 from skattr.engines.first_layer import Laws
 from skattr.engines.one_layer_uniform import OneLayerUniform, _values
 from skattr.engines.polytopes import Cells
-from skattr.kernels import relu_means
+from skattr.kernels.cells import relu_means
 from skattr.measures import Conditional, Expectation, Uniform
 from skattr.measures.laws import Interval
 

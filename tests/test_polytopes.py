@@ -35,7 +35,7 @@ from sklearn.preprocessing import (
 from skattr import Explanation, MeasureExplainer, write_report
 from skattr.engines.first_layer import Uniforms
 from skattr.engines.polytopes import Cells
-from skattr.kernels import simplices
+from skattr.kernels.cells import simplices
 from skattr.measures import (
     Coefficient,
     Expectation,

@@ -126,7 +126,7 @@ class SumByCodeAndBin(ColumnFunction):
         return self.integrate(values) if len(off) else result
 
     def _at_bins(self, codes: np.ndarray, bins: list[np.ndarray]) -> np.ndarray:
-        result = self.base.values[codes]
+        result: np.ndarray = self.base.values[codes]
         for (coefficient, function), which in zip(self.parts, bins, strict=True):
             result = result + coefficient * function.at_bins(codes, which)[0]
         return result

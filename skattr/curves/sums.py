@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from skattr.curves.base import ColumnFunction
 from skattr.curves.by_bin import ByCodeAndBin, SumByCodeAndBin
 from skattr.curves.by_code import ByCode, Constant

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from skattr.curves.linear import PiecewiseLinear
-from skattr.kernels.line_sums import Segments, label, settle, sweep, sweep_one_kind
+from skattr.kernels.lines.sums import Segments, label, settle, sweep, sweep_one_kind
 from skattr.measures.bins import Bins
 
 PIECE = 2**21  # numbers of several curves that stand in one piece of memory
@@ -58,8 +58,8 @@ def sum_up(
 ) -> PiecewiseLinear:
     """Sum the knots of all rows up, to the right and to the left of the middle.
 
-    `table` has the knots of one row behind those of the other (kernels/line_rooms.py), `counts` how
-    many each has; `value` and `slope` (kinds, k) are those in the middle, `edges` are distances.
+    `table` has the knots of one row behind those of the other (kernels/lines/buffers.py), `counts`
+    how many each has; `value` and `slope` (kinds, k) are those in the middle, `edges` distances.
     """
     if shares.bins is None:
         return _sum_one_kind(table, value[0], slope[0], shelf)

@@ -1,7 +1,7 @@
 """A ReLU network along lines: all kinks of its output, in the own coordinate of each row.
 
-The network is brought into the form that kernels/lines.py walks through, once for all columns, and
-the room that walks need is kept from one column to the next: the machine takes its time to clear
+The network is brought into the form that kernels/lines/ walks through, once for all columns, and
+the buffers of walks are kept from one column to the next: the machine takes its time to clear
 the pages that it hands out.
 """
 
@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from skattr.kernels import line_rooms as rooms
-from skattr.kernels.line_starts import find_order, find_places, find_sides
-from skattr.kernels.lines import EVENTS, KNOTS, walk_lines, walk_one_layer
-from skattr.kernels.sparse_rows import tiles
-from skattr.kernels.vectors import aligned
+from skattr.kernels.lines import buffers
+from skattr.kernels.lines.products import tiles
+from skattr.kernels.lines.starts import find_order, find_positions, find_sides
+from skattr.kernels.lines.vectors import aligned
+from skattr.kernels.lines.walk import EVENTS, KNOTS, walk_lines, walk_one_layer
 from skattr.pieces import ReluNetwork
 from skattr.pieces.relu import Layer, Line
 
@@ -26,7 +26,7 @@ class Walker:
         k = len(bias)
         if not layers:  # a network without kinks
             layers, last, bias = [Layer(last, bias, np.ones(k))], np.eye(k), np.zeros(k)
-        widths = [-(-len(layer.bias) // rooms.UNITS) * rooms.UNITS for layer in layers]
+        widths = [-(-len(layer.bias) // buffers.UNITS) * buffers.UNITS for layer in layers]
         inputs = [layers[0].weight.shape[1], *widths]
         self.layers = [
             Layer(
@@ -35,7 +35,7 @@ class Walker:
             for each, m, p in zip(layers, widths, inputs[:-1], strict=True)
         ]
         self.last = Layer(_padded(last, k, widths[-1]), bias, np.ones(k))
-        self.units = rooms.Units(
+        self.units = buffers.Units(
             np.array(widths),
             np.concatenate([layer.slope for layer in self.layers]),
             _joined([layer.weight.T.ravel() for layer in self.layers[1:]]),
@@ -54,46 +54,46 @@ class Walker:
 
 
 class Workspace:
-    """Room for the walks along some lines, which grows where it has to."""
+    """Buffers for the walks along some lines, which grow where they have to."""
 
-    def __init__(self, units: rooms.Units, lines: int) -> None:
+    def __init__(self, units: buffers.Units, lines: int) -> None:
         self.units = units
         first, widest, total = int(units.widths[0]), int(units.widths.max()), len(units.slopes)
-        self.events = first + 1 if len(units.widths) < 3 else total + rooms.BLOCK * (widest + 2)
-        self.start = rooms.room_for_start(units, lines)
-        self.make_room()
+        self.events = first + 1 if len(units.widths) < 3 else total + buffers.BLOCK * (widest + 2)
+        self.start = buffers.start_buffers(units, lines)
+        self.allocate()
         size = lines * total + (first + 1) * (widest + 1)
-        self.knots = rooms.room_for_knots(size, len(units.last), lines)
+        self.knots = buffers.knot_buffers(size, len(units.last), lines)
 
-    def walk(self, start: rooms.Start, rays: np.ndarray, weight: np.ndarray) -> rooms.Knots:
+    def walk(self, start: buffers.Start, rays: np.ndarray, weight: np.ndarray) -> buffers.Knots:
         """Return all knots of the output along lines, times the weights of the lines."""
-        line = found = 0
+        line = n_knots = 0
         while True:
-            line, found, lacking = self._go_on(start, rays, weight, line, found)
+            line, n_knots, lacking = self._go_on(start, rays, weight, line, n_knots)
             if lacking == EVENTS:
                 self.events *= 2
-                self.make_room()
+                self.allocate()
             elif lacking == KNOTS:
                 table, ends = self.knots
-                self.knots = rooms.room_for_knots(2 * len(table), len(self.units.last), len(ends))
-                self.knots.table[:found], self.knots.ends[:] = table[:found], ends
+                self.knots = buffers.knot_buffers(2 * len(table), len(self.units.last), len(ends))
+                self.knots.table[:n_knots], self.knots.ends[:] = table[:n_knots], ends
             else:
-                return rooms.Knots(self.knots.table[:found], self.knots.ends[: len(weight)])
+                return buffers.Knots(self.knots.table[:n_knots], self.knots.ends[: len(weight)])
 
-    def make_room(self) -> None:
-        """Make room for as many events as there may be."""
-        self.walks = rooms.room_for_walks(self.units, self.events)
-        self.deeper = rooms.room_for_more(self.units, self.events)
+    def allocate(self) -> None:
+        """Make buffers for as many events as there may be."""
+        self.walks = buffers.walk_buffers(self.units, self.events)
+        self.deep = buffers.deep_buffers(self.units, self.events)
 
     def _go_on(
-        self, start: rooms.Start, rays: np.ndarray, weight: np.ndarray, line: int, found: int
+        self, start: buffers.Start, rays: np.ndarray, weight: np.ndarray, line: int, n_knots: int
     ) -> tuple[int, int, int]:
-        """Walk as far as there is room."""
+        """Walk as far as the buffers last."""
         where = self.units, start, rays, weight
         if len(self.units.widths) == 1:
-            room = self.walks.here, self.walks.before
-            return walk_one_layer(*where, *room, self.knots, line, found)
-        return walk_lines(*where, self.walks, self.deeper, self.knots, line, found)
+            events, returned = self.walks.events, self.walks.returned
+            return walk_one_layer(*where, events, returned, self.knots, line, n_knots)
+        return walk_lines(*where, self.walks, self.deep, self.knots, line, n_knots)
 
 
 class Direction:
@@ -111,32 +111,32 @@ class Direction:
 
     def walk(
         self, Z: np.ndarray, weight: np.ndarray, workspace: Workspace
-    ) -> tuple[np.ndarray, np.ndarray, rooms.Knots]:
+    ) -> tuple[np.ndarray, np.ndarray, buffers.Knots]:
         """Return value and slope of the output at inputs, (n, k), and its knots from there on.
 
         All is multiplied by the weights of the rows. The knots stand in the workspace.
         """
         walker = self.walker
-        start = rooms.Start(*(part[: len(Z)] for part in workspace.start))
+        start = buffers.Start(*(part[: len(Z)] for part in workspace.start))
         first, *others = walker.layers
         m, u = len(first.bias), 0
-        z, s = start.numbers[:, :m], start.slopes[:, :m]
+        z, s = start.values[:, :m], start.slopes[:, :m]
         np.matmul(Z, first.weight.T, out=z)
         z += first.bias
         s[:] = self.hidden_rays[0, :m]
         bits = m.bit_length()
-        find_places(z, self.hidden_rays[0], first.slope, start.places, start.order, bits)
+        find_positions(z, self.hidden_rays[0], first.slope, start.positions, start.order, bits)
         start.order.sort(axis=1)
-        find_order(start.places, start.order, bits)
+        find_order(start.positions, start.order, bits)
         for layer, behind in zip(walker.layers, [*others, walker.last], strict=True):
             find_sides(start, u, layer.slope)
             m, k = len(layer.bias), len(behind.bias)
             u += m
-            z, s = start.numbers[:, u : u + k], start.slopes[:, u : u + k]
+            z, s = start.values[:, u : u + k], start.slopes[:, u : u + k]
             if behind is walker.last:
                 z, s = np.empty((2, len(Z), k))
-            np.matmul(start.passed[:, :m], behind.weight.T, out=z)
-            np.matmul(start.passed_slopes[:, :m], behind.weight.T, out=s)
+            np.matmul(start.returned[:, :m], behind.weight.T, out=z)
+            np.matmul(start.returned_slopes[:, :m], behind.weight.T, out=s)
             z += behind.bias
         knots = workspace.walk(start, self.hidden_rays, weight)
         return weight[:, None] * z, weight[:, None] * s, knots

@@ -2,9 +2,9 @@
 
     F_j(t) = Σ_r w_r f(t, z_{r,-j}),   or Σ_r κ(bin of t, bin of z_rj) ω_r f(t, z_{r,-j})
 
-For each row all places are found where t ↦ f(t, z_{r,-j}) has a kink, on the whole line and for any
-number of layers (kernels/lines.py), and kinks and jumps of all rows are summed up in order from the
-median of the column outward (kernels/line_sums.py): F_j with all its knots, exact to rounding
+For each row all kinks of t ↦ f(t, z_{r,-j}) are located, on the whole line and for any number of
+layers (kernels/lines/walk.py), and kinks and jumps of all rows are summed up in order from the
+median of the column outward (kernels/lines/sums.py): F_j with all its knots, exact to rounding
 (MATH.md, section 4). For two hidden layers of m units a row costs O(m²), for each further layer
 O(m³); a value is looked up in O(log knots). Groups, and columns that reach the network otherwise
 than by an affine map, are summed up over the rows for each distinct own value.
@@ -28,7 +28,7 @@ from skattr.engines.base import Engine, Integral, Rows, RunOptions
 from skattr.engines.estimates import Estimate
 from skattr.engines.line_curves import Shares, Shelf, sum_up
 from skattr.engines.line_walks import Direction, Walker
-from skattr.kernels.line_rooms import Knots
+from skattr.kernels.lines.buffers import Knots
 from skattr.measures.base import Measure
 from skattr.measures.row_weights import RowWeights
 from skattr.parallel import in_order

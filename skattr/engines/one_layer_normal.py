@@ -21,7 +21,7 @@ from skattr.attributions import Attributions
 from skattr.engines.base import Engine, Integral, Rows, RunOptions
 from skattr.engines.estimates import Estimate
 from skattr.engines.first_layer import FirstLayer, is_shallow
-from skattr.kernels import relu_means
+from skattr.kernels.cells import relu_means
 from skattr.measures.base import Measure
 from skattr.measures.bins import as_numbers
 from skattr.parallel import in_order

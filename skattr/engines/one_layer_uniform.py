@@ -19,7 +19,7 @@ from skattr.attributions import Attributions
 from skattr.engines.base import Engine, Integral, Rows, RunOptions
 from skattr.engines.estimates import Estimate
 from skattr.engines.first_layer import FirstLayer, Laws, is_shallow, refuses_laws, uniform_laws
-from skattr.kernels import relu_means
+from skattr.kernels.cells import relu_means
 from skattr.measures.base import Measure
 from skattr.measures.gaussian import by_row
 from skattr.parallel import in_order

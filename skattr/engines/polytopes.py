@@ -37,7 +37,7 @@ from skattr.engines.base import (
 from skattr.engines.estimates import Estimate
 from skattr.engines.first_layer import FirstLayer, Laws, Uniforms, refuses_laws, uniform_laws
 from skattr.engines.quasi_monte_carlo import QuasiMonteCarlo, Source
-from skattr.kernels import polytopes, simplices
+from skattr.kernels.cells import polytopes, simplices
 from skattr.measures.base import Measure
 from skattr.measures.points import ProductPoints
 from skattr.parallel import in_order

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from skattr.kernels import polytopes, simplices
+from skattr.kernels.cells import polytopes, simplices
 
 if TYPE_CHECKING:
     from skattr.pieces.relu import ReluNetwork

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from skattr.kernels.compiled import inlined, kernel
-from skattr.kernels.keys import as_key, row_of
-from skattr.kernels.vectors import number
+from skattr.kernels.lines.keys import as_key, row_of
+from skattr.kernels.lines.vectors import number
 
 
 class Segments(NamedTuple):
@@ -57,23 +57,23 @@ def _move(values, slopes, i, distance):
 
 
 @inlined
-def _write(segments, center, side, n, place, value, slope):
+def _write(segments, center, side, n, distance, value, slope):
     """Write down the n-th knot to one side of the center, and the slope behind it."""
     knot = center + side * n
-    segments.knots[knot] = side * place
+    segments.knots[knot] = side * distance
     behind = knot + 1 if side > 0 else knot
     for o in range(value.shape[2]):
         segments.values[knot, o] = value[0, 0, o] + value[1, 0, o]
         segments.slopes[behind, o] = side * (slope[0, 0, o] + slope[1, 0, o])
 
 
-def sweep(place, rise, kind, split, side, edges, table, value, slope, segments, center, ends):
+def sweep(positions, rise, kind, split, side, edges, table, value, slope, segments, center, ends):
     """Sum up from the middle to one side; return how many knots were written there.
 
-    Kinks at `place`, in order, with the `rise` (N, k) of the slope; `split` of them are left of the
-    middle. `edges` are distances from the middle in order, `value` and `slope` (S, k) those of the
-    kinds in the middle, as seen in this direction. The middle is knot `center`. An edge writes two
-    knots, before and behind its jump, `ends` gets the number of the first. Kinks that count for
+    Kinks at `positions`, in order, with the `rise` (N, k) of the slope; `split` of them are left of
+    the middle. `edges` are distances from the middle in order, `value` and `slope` (S, k) those of
+    the kinds in the middle, as seen in this direction. The middle is knot `center`. An edge writes
+    two knots, before and behind its jump, `ends` gets the number of the first. Kinks that count for
     nothing where they are write none.
     """
     S, k = value.shape
@@ -81,12 +81,12 @@ def sweep(place, rise, kind, split, side, edges, table, value, slope, segments, 
     kinds.value[0], kinds.slope[0] = value, slope
     whole = Totals(*np.zeros((2, 2, 1, k)), np.zeros(1))
     return _sweep(
-        place, rise, kind, split, side, edges, table, segments, center, ends, kinds, whole
+        positions, rise, kind, split, side, edges, table, segments, center, ends, kinds, whole
     )
 
 
 @kernel
-def _sweep(place, rise, kind, split, side, edges, table, segments, center, ends, kinds, whole):
+def _sweep(positions, rise, kind, split, side, edges, table, segments, center, ends, kinds, whole):
     V, R, at = kinds
     v, r, _ = whole
     S, k = V.shape[1], V.shape[2]
@@ -94,10 +94,10 @@ def _sweep(place, rise, kind, split, side, edges, table, segments, center, ends,
     _weighted(table, 0, R, r)
     _write(segments, center, side, 0, 0.0, v, r)
     n, here, edge = 0, 0.0, 0
-    first, count = (split, len(place) - split) if side > 0 else (split - 1, split)
+    first, count = (split, len(positions) - split) if side > 0 else (split - 1, split)
     for j in range(count + 1):
-        own = first + side * j
-        kink = abs(place[own]) if j < count else np.inf
+        at_kink = first + side * j
+        kink = abs(positions[at_kink]) if j < count else np.inf
         while edge < len(edges) and edges[edge] <= kink:
             _move(v, r, 0, edges[edge] - here)
             here = edges[edge]
@@ -113,20 +113,20 @@ def _sweep(place, rise, kind, split, side, edges, table, segments, center, ends,
             n += 2
         if j == count:
             break
-        i = kind[own]
+        i = kind[at_kink]
         share = table[edge, i]
         if share != 0.0:
             _move(v, r, 0, kink - here)
             here = kink
             for o in range(k):
-                _plus(r, 0, o, share * rise[own, o])
+                _plus(r, 0, o, share * rise[at_kink, o])
             n += 1
             _write(segments, center, side, n, here, v, r)
         if len(edges):
             _move(V, R, i, kink - at[i])
             at[i] = kink
             for o in range(k):
-                _plus(R, i, o, rise[own, o])
+                _plus(R, i, o, rise[at_kink, o])
     return n
 
 
@@ -167,11 +167,11 @@ def label(table, keys, bits):
 
 @kernel
 def _label(words, keys, bits):
-    found = 0
+    n_negative = 0
     for i in range(len(keys)):
         keys[i] = as_key(words[i, 0], i, bits)
-        found += words[i, 0] < 0
-    return found
+        n_negative += words[i, 0] < 0
+    return n_negative
 
 
 @kernel
@@ -184,8 +184,8 @@ def settle(table, keys, bits, first, others):
     patience, wide = 8 * len(keys), table.shape[1]
     for j in range(len(keys)):
         row, to = row_of(keys[j], bits), j
-        own = number(table, row * wide)
-        while to > 0 and first[to - 1] > own:
+        value = number(table, row * wide)
+        while to > 0 and first[to - 1] > value:
             keys[to], first[to] = keys[to - 1], first[to - 1]
             for o in range(wide - 1):
                 others[to, o] = others[to - 1, o]
@@ -193,7 +193,7 @@ def settle(table, keys, bits, first, others):
             patience -= 1
         if patience < 0:
             return False
-        keys[to], first[to] = row, own
+        keys[to], first[to] = row, value
         for o in range(1, wide):
             others[to, o - 1] = number(table, row * wide + o)
     return True

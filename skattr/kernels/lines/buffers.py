@@ -1,15 +1,15 @@
-"""What walks along lines keep, and room for it."""
+"""The arrays that walks along lines read and fill, grouped, and how large they have to be."""
 
 from typing import NamedTuple
 
 import numpy as np
 
 from skattr.kernels.bits import WORD
-from skattr.kernels.sparse_rows import COLUMNS
-from skattr.kernels.vectors import aligned
+from skattr.kernels.lines.products import COLUMNS
+from skattr.kernels.lines.vectors import aligned
 
 UNITS = COLUMNS  # widths of layers are multiples of this
-BLOCK = 4  # events that are taken together
+BLOCK = 4  # events that are passed together
 
 
 class Units(NamedTuple):
@@ -21,20 +21,20 @@ class Units(NamedTuple):
     widths: np.ndarray  # (L,) of the hidden layers
     slopes: np.ndarray  # (M,) of the negative side, of all hidden units
     weights: np.ndarray  # transposed, of layer 2, 3, …
-    tiles: np.ndarray  # the same, as sparse_rows.multiply takes them
+    tiles: np.ndarray  # the same, as products.multiply takes them
     last: np.ndarray  # (k, m) the last affine map
 
 
 class Start(NamedTuple):
     """All hidden units at u = 0, where 0 counts as where it goes to the right, for n lines."""
 
-    numbers: np.ndarray  # (n, M)
+    values: np.ndarray  # (n, M)
     slopes: np.ndarray  # (n, M) to the right
     turns: np.ndarray  # (n, M) numbers that have the sign of the side
-    places: np.ndarray  # (n, m) where the units of the first layer are 0; inf: nowhere
+    positions: np.ndarray  # (n, m) where the units of the first layer are 0; inf: nowhere
     order: np.ndarray  # (n, m) the units in the order of these
-    passed: np.ndarray  # (n, m) what a layer returns
-    passed_slopes: np.ndarray  # (n, m)
+    returned: np.ndarray  # (n, m) what a layer returns
+    returned_slopes: np.ndarray  # (n, m)
 
 
 class Events(NamedTuple):
@@ -53,10 +53,10 @@ class Layer(NamedTuple):
     """A hidden layer with m units, at u = 0 of a line: where it stands in the arrays of all."""
 
     slopes: np.ndarray  # (M,) of the negative side
-    numbers: np.ndarray  # (n, M)
+    values: np.ndarray  # (n, M)
     turns: np.ndarray  # (n, M) numbers that have the sign of the side
     unit: int  # its first unit in `slopes`
-    at: int  # and in `numbers` and `turns`, counted in the whole arrays
+    at: int  # and in `values` and `turns`, counted in the whole arrays
     m: int
 
 
@@ -74,75 +74,75 @@ class Knots(NamedTuple):
     ends: np.ndarray  # (n,) how many there are up to the end of line i
 
 
-class Passing(NamedTuple):
-    """The units of a layer on their way past four events."""
+class Block(NamedTuple):
+    """The units of a layer on their way past BLOCK events."""
 
     state: np.ndarray  # (2 · 3 · m,) before and behind four events, or vice versa, of eight units
     # at a time: where they are, their slopes, and numbers that have the sign of their sides
-    found: np.ndarray  # bits of the units that may pass 0 meanwhile
-    track: np.ndarray  # (2 · BLOCK,) a unit at four events: its slopes behind them, and its numbers
+    crossing: np.ndarray  # bits of the units that may pass 0 meanwhile
+    track: np.ndarray  # (2 · BLOCK,) a unit at four events: its slopes behind them, and its values
     flips: np.ndarray  # (2, BLOCK, m) behind event b: where, and by how much slopes rise
     flipped: np.ndarray  # (BLOCK, m) which units
     counts: np.ndarray  # (BLOCK,) how many
 
 
-class Room(NamedTuple):
-    """Room for walks with up to E events at layers with up to m units."""
+class WalkBuffers(NamedTuple):
+    """Buffers for walks with up to E events at layers with up to m units."""
 
-    here: Events
-    passing: Passing
+    events: Events
+    block: Block
     rows: np.ndarray  # the weights, and E + BLOCK rows of m slopes
-    before: np.ndarray  # ((E + BLOCK) · m,) slopes of what the layer before returns at its events
+    returned: np.ndarray  # ((E + BLOCK) · m,) slopes of what the layer before returns at its events
     entering: np.ndarray  # (m,) slopes of what comes in
 
 
-class Deeper(NamedTuple):
+class DeepBuffers(NamedTuple):
     """What networks with more than two hidden layers need besides."""
 
-    there: Events
-    behind: np.ndarray  # ((E + BLOCK) · m,) slopes of what a layer returns
-    work: np.ndarray  # (m,) units of the layer before whose slopes are not 0
+    events: Events
+    returned: np.ndarray  # ((E + BLOCK) · m,) slopes of what a layer returns
+    active: np.ndarray  # (m,) units of the layer before whose slopes are not 0
 
 
-def room_for_start(units: Units, n: int) -> Start:
-    """Return room for n lines."""
+def start_buffers(units: Units, n: int) -> Start:
+    """Return buffers for n lines."""
     m, M = units.widths[0], len(units.slopes)
-    numbers, slopes, turns = (aligned(n * M).reshape(n, M) for _ in range(3))
+    values, slopes, turns = (aligned(n * M).reshape(n, M) for _ in range(3))
     widest = units.widths.max()
-    passed, passed_slopes = (aligned(n * widest).reshape(n, widest) for _ in range(2))
-    places, order = np.empty((n, m)), np.empty((n, m), np.int64)
-    return Start(numbers, slopes, turns, places, order, passed, passed_slopes)
+    returned, returned_slopes = (aligned(n * widest).reshape(n, widest) for _ in range(2))
+    positions, order = np.empty((n, m)), np.empty((n, m), np.int64)
+    return Start(values, slopes, turns, positions, order, returned, returned_slopes)
 
 
-def room_for_walks(units: Units, events: int) -> Room:
-    """Return room for walks with a number of events."""
+def walk_buffers(units: Units, events: int) -> WalkBuffers:
+    """Return buffers for walks with a number of events."""
     m, k, end = int(units.widths.max()), len(units.last), len(units.weights)
     rows = aligned(end + (events + BLOCK) * m)
     rows[:end] = units.weights
-    passing = Passing(
+    block = Block(
         aligned(2 * 3 * m), np.empty(-(-m // WORD), np.uint64), np.empty(2 * BLOCK),
         np.empty((2, BLOCK, m)), np.empty((BLOCK, m), np.int64), np.empty(BLOCK, np.int64),
     )  # fmt: skip
-    before = aligned((events + BLOCK) * m)
-    return Room(_room_for_events(events, k), passing, rows, before, np.empty(m))
+    returned = aligned((events + BLOCK) * m)
+    return WalkBuffers(_event_buffers(events, k), block, rows, returned, np.empty(m))
 
 
-def room_for_more(units: Units, events: int) -> Deeper | None:
+def deep_buffers(units: Units, events: int) -> DeepBuffers | None:
     """Return what networks with more than two hidden layers need besides."""
     if len(units.widths) < 3:
         return None
     m, k = int(units.widths.max()), len(units.last)
-    behind = aligned((events + BLOCK) * m)
-    return Deeper(_room_for_events(events, k), behind, np.empty(m, np.int64))
+    returned = aligned((events + BLOCK) * m)
+    return DeepBuffers(_event_buffers(events, k), returned, np.empty(m, np.int64))
 
 
-def room_for_knots(size: int, k: int, n: int) -> Knots:
-    """Return room for knots of n lines."""
+def knot_buffers(size: int, k: int, n: int) -> Knots:
+    """Return buffers for the knots of n lines."""
     return Knots(np.empty((size, 1 + k)), np.empty(n, np.int64))
 
 
-def _room_for_events(size: int, k: int) -> Events:
-    """Return room for events, and some that do not happen."""
+def _event_buffers(size: int, k: int) -> Events:
+    """Return buffers for events, and some that do not happen."""
     size += BLOCK
     return Events(
         np.empty(size), np.empty(size, np.int64), np.empty(size), np.empty(size, np.int64),

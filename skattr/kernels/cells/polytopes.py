@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skattr.kernels.compiled import inlined, kernel
+from skattr.kernels.compiled import called, inlined, kernel
 
 END, CELL, FULL = 0, 1, 2  # what `next_cell` found: nothing more, a cell, too little room
 START, SIZE, LAYER, CURSOR = 0, 1, 2, 3  # of a cell on the stack
@@ -134,7 +134,7 @@ def next_cell(network, stack, n_cut):
     return END
 
 
-@inlined
+@called
 def begin_layer(network, stack, at, layer):
     """Look at all units of a layer, most of which do not cut the cell."""
     cells, side, parts = stack.cells, stack.side, stack.parts
@@ -188,14 +188,14 @@ def look(maps, layer, unit, point, start, n, z):
         if abs(value) <= rounding:
             value = 0.0
         z[v] = value
-        least = min(least, value)
-        most = max(most, value)
+        least = value if value < least else least
+        most = value if value > most else most
     if most <= 0.0:
         return -1
     return 1 if least >= 0.0 else 0
 
 
-@inlined
+@called
 def cut(stack, at, plane):
     """Replace the top cell by its negative part, with its positive part above; False if no room.
 

@@ -15,8 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skattr.kernels.compiled import inlined, kernel
-from skattr.kernels.polytopes import (
+from skattr.kernels.cells.polytopes import (
     BACK,
     CELL,
     FACET,
@@ -26,6 +25,7 @@ from skattr.kernels.polytopes import (
     TWIN,
     next_cell,
 )
+from skattr.kernels.compiled import called, inlined, kernel
 
 OVER = 3  # more cells than allowed
 COUNT, CURSOR, HELD, TIME = 0, 1, 2, 3  # of a level
@@ -85,7 +85,7 @@ def add_cells(network, stack, last, most, work, means, sums):
         sums[0] += work.moment[-1]
 
 
-@inlined
+@called
 def look_at_all(maps, slope, layer, width, point, start, n, z, sign, bent):
     """Fill z, sign and bent, and return the number of units that change sign on a cell."""
     dim = point.shape[1]
@@ -125,7 +125,7 @@ def add_units(maps, slope, layer, width, sign, positive, moment, means):
         means[u] += total
 
 
-@inlined
+@called
 def add_simplices(point, graph, start, n, work, n_bent):
     """Fill `positive` for the bent units, and `moment`, of one cell."""
     for i in range(work.moment.shape[0]):
@@ -189,8 +189,9 @@ def _next_face(graph, start, faces, levels, facets, level):
     """Begin the next facet of a face, and return its level; the level above if there is none."""
     dim, n = graph.shape[2], levels[level, COUNT]
     while levels[level, CURSOR] < n * dim:
-        k, i = divmod(levels[level, CURSOR], dim)
-        levels[level, CURSOR] += 1
+        cursor = levels[level, CURSOR]
+        k, i = cursor // dim, cursor % dim
+        levels[level, CURSOR] = cursor + 1
         g = graph[start + faces[level, k], FACET, i]
         if facets[level, g] == levels[level, TIME]:
             continue

@@ -2,8 +2,8 @@
 
 Loops over arrays become vectors by themselves only where the compiler can prove, or check each time
 the loop starts, that the arrays do not overlap; short loops pay more for that than they win. LLVM
-splits eight numbers into as many registers as the machine needs. Places are counted in the whole
-array, which is contiguous, and nobody checks them.
+splits eight numbers into as many registers as the machine needs. Positions are counted in
+the whole array, which is contiguous, and nobody checks them.
 """
 
 import numpy as np
@@ -40,14 +40,14 @@ class VectorModel(models.PrimitiveModel):
 
 
 def aligned(size):
-    """Return room for numbers, so that no vector is on two lines of the cache."""
+    """Return an array that begins with a line of the cache: no vector of it is on two of them."""
     numbers = np.empty(size + WIDTH)
     begin = -(numbers.ctypes.data // numbers.itemsize) % WIDTH
     return numbers[begin : begin + size]
 
 
 def _check(array):
-    """Refuse arrays in which places cannot be counted."""
+    """Refuse arrays in which positions cannot be counted."""
     if array.dtype != types.float64 or array.layout != "C":
         raise TypingError(f"vectors are parts of contiguous arrays of float64, not of {array}")
 
@@ -58,8 +58,8 @@ def _pointer(context, builder, signature, args):
     return builder.bitcast(builder.gep(array.data, [args[1]]), NUMBERS.as_pointer())
 
 
-def _store(array, place, numbers):
-    array.reshape(-1)[place : place + WIDTH] = numbers
+def _store(array, at, numbers):
+    array.reshape(-1)[at : at + WIDTH] = numbers
 
 
 def _words(numbers):
@@ -76,9 +76,9 @@ def _total(numbers):
     return numbers[0]
 
 
-@intrinsic(lambda array, place: array.reshape(-1)[place : place + WIDTH].copy())
-def load(typingctx, array, place):
-    """Return eight numbers of an array, from a place on."""
+@intrinsic(lambda array, at: array.reshape(-1)[at : at + WIDTH].copy())
+def load(typingctx, array, at):
+    """Return eight numbers of an array, from a position on."""
 
     def codegen(context, builder, signature, args):
         return builder.load(_pointer(context, builder, signature, args), align=8)
@@ -88,8 +88,8 @@ def load(typingctx, array, place):
 
 
 @intrinsic(_store)
-def store(typingctx, array, place, numbers):
-    """Put eight numbers into an array, from a place on."""
+def store(typingctx, array, at, numbers):
+    """Put eight numbers into an array, from a position on."""
 
     def codegen(context, builder, signature, args):
         builder.store(args[2], _pointer(context, builder, signature, args), align=8)
@@ -99,9 +99,9 @@ def store(typingctx, array, place, numbers):
     return types.void(array, types.intp, vector), codegen
 
 
-@intrinsic(lambda array, place: array.reshape(-1)[place])
-def number(typingctx, array, place):
-    """Return one number of an array. Unlike array[place] it takes no time to look for -1."""
+@intrinsic(lambda array, at: array.reshape(-1)[at])
+def number(typingctx, array, at):
+    """Return one number of an array. Unlike array[at] it takes no time to look for -1."""
 
     def codegen(context, builder, signature, args):
         array = context.make_array(signature.args[0])(context, builder, args[0])
