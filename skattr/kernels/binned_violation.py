@@ -217,7 +217,7 @@ def _walk(table, trees, owners, rows, given, sums, path, row_sets, listed):
             for s in range(1, n):
                 if active[level, s] == g:
                     mine = s
-            last = max(n, mine + 1)
+            last = n + (mine == n)
             if mine == n:
                 active[level, n] = g
             box = nodes[child, LEFT]

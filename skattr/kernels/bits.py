@@ -16,6 +16,14 @@ ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 WORD = 64
 
 
+def as_words(members):
+    """Return sets of rows as words, (…, words), given whether each row is a member, (…, n)."""
+    *lead, n = members.shape
+    packed = np.zeros((*lead, -(-n // WORD) * WORD // 8), np.uint8)
+    packed[..., : -(-n // 8)] = np.packbits(members, axis=-1, bitorder="little")
+    return packed.view("<u8").astype(np.uint64, copy=False)
+
+
 @intrinsic(lambda word: np.uint64(int(word).bit_count()))
 def popcount(typingctx, word):
     """Return the number of ones in a word."""

@@ -89,22 +89,18 @@ def narrow(nodes, node, turn, sets, offset, is_set, interval, allowed, saved, sa
         for c in range(offset[k + 1] - base):
             if turn == 1:
                 saved_allowed[level, c] = allowed[base + c]
-                allowed[base + c] &= sets[split + c]
-            elif turn == 2:
-                allowed[base + c] = saved_allowed[level, c] & (1 - sets[split + c])
-            else:
-                allowed[base + c] = saved_allowed[level, c]
+            goes = (sets[split + c] ^ (turn - 1)) | (turn == 3)
+            allowed[base + c] = saved_allowed[level, c] & goes
         return
     if turn == 1:
-        saved[level, LOW] = interval[LOW, k]
-        saved[level, HIGH] = interval[HIGH, k]
-        saved[level, ADMITS] = interval[ADMITS, k]
+        for i in range(3):
+            saved[level, i] = interval[i, k]
     low, high, admits = saved[level, LOW], saved[level, HIGH], saved[level, ADMITS]
     if turn == 1:
-        high = min(high, split)
+        high = split if split < high else high
         admits &= nodes[node, MISSING]
     elif turn == 2:
-        low = max(low, split + 1)
+        low = split + 1 if split >= low else low
         admits &= 1 - nodes[node, MISSING]
     interval[LOW, k] = low
     interval[HIGH, k] = high

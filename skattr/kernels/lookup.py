@@ -30,16 +30,11 @@ def _rank(values, edges, codes):
         codes[i] = 1 + low
 
 
-@kernel
 def look_up(codes, columns, curve, out):
-    """Fill out[i, a] with the value of curve a at the code of its column; columns -1 are left.
+    """Fill out[:, a] with the values of curve a at the codes of its column; columns -1 are left.
 
     curve is one flat array (n_codes, k), out (n, g, k); starts of columns are in `columns[1]`.
     """
-    for i in range(out.shape[0]):
-        for a in range(out.shape[1]):
-            k = columns[0, a]
-            if k >= 0:
-                at = columns[1, a] + codes[k, i]
-                for o in range(out.shape[2]):
-                    out[i, a, o] = curve[at, o]
+    for a, (k, start) in enumerate(columns.T):
+        if k >= 0:
+            out[:, a] = curve[start:].take(codes[k], axis=0)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skattr.kernels.bits import ALL, ONE, WORD, ZERO, restrict, weigh
+from skattr.kernels.bits import ALL, ONE, WORD, ZERO, as_words, restrict, weigh
 from skattr.kernels.boxes import (
     COLUMN,
     LEFT,
@@ -36,8 +36,8 @@ class Rows(NamedTuple):
     """A block of background rows, sorted by code in each column."""
 
     codes: np.ndarray  # (d, n)
-    order: np.ndarray  # (d, n) rows by code
-    start: np.ndarray  # (n_codes,) number of rows with at most that code
+    order: np.ndarray  # (d · n,) the rows of column 0 by code, then those of column 1, …
+    start: np.ndarray  # (n_codes + 1,) where in `order` the rows of a code begin
     prefixes: np.ndarray  # (d, n // STRIDE + 1, words) the first 0, STRIDE, 2 STRIDE, … rows
     missing: np.ndarray  # (d, words) the rows of code 0
     weights: np.ndarray  # (n,)
@@ -56,80 +56,73 @@ class Sets(NamedTuple):
 def index_rows(codes, weights, offset):
     """Return the Rows of a block."""
     d, n = codes.shape
-    n_words = (n + 63) // 64
-    rows = Rows(
+    start = np.zeros(offset[-1] + 1, np.int64)
+    order = np.empty((d, n), np.int32)
+    prefixes = np.empty((d, n // STRIDE + 1, -(-n // WORD)), np.uint64)
+    stretch = (np.arange(n) // STRIDE).astype(np.int16)
+    stretches = np.arange(n // STRIDE + 1, dtype=np.int16)
+    stretch_of = np.empty(n, np.int16)
+    for k in range(d):
+        few = offset[k + 1] - offset[k] <= 2**16  # small integers sort fast
+        column = codes[k].astype(np.uint16) if few else codes[k]
+        start[offset[k] + 1 : offset[k + 1] + 1] = np.bincount(
+            codes[k], minlength=offset[k + 1] - offset[k]
+        )
+        order[k] = np.argsort(column, kind="stable")
+        stretch_of[order[k]] = stretch
+        prefixes[k] = as_words(stretch_of < stretches[:, None])
+    return Rows(
         codes,
-        np.empty((d, n), np.int32),
-        np.empty(offset[-1], np.int32),
-        np.zeros((d, n // STRIDE + 1, n_words), np.uint64),
-        np.zeros((d, n_words), np.uint64),
+        order.ravel(),
+        np.cumsum(start),
+        prefixes,
+        as_words(codes == 0),
         weights,
         bool((weights == weights[0]).all()),
     )
-    _index(codes, offset, rows.order, rows.start, rows.prefixes, rows.missing)
-    return rows
-
-
-@kernel
-def _index(codes, offset, order, start, prefixes, missing):
-    d, n = codes.shape
-    for k in range(d):
-        base = offset[k]
-        for c in range(base, offset[k + 1]):
-            start[c] = 0
-        for r in range(n):
-            start[base + codes[k, r]] += 1
-        before = 0
-        for c in range(base, offset[k + 1]):  # the place of the next row of a code ...
-            here = start[c]
-            start[c] = before
-            before += here
-        for r in range(n):  # ... which ends as the number of rows up to it
-            place = base + codes[k, r]
-            order[k, start[place]] = r
-            start[place] += 1
-        for i in range(start[base]):
-            missing[k, order[k, i] >> 6] |= ONE << np.uint64(order[k, i] & 63)
-        for p in range(1, prefixes.shape[1]):
-            for w in range(prefixes.shape[2]):
-                prefixes[k, p, w] = prefixes[k, p - 1, w]
-            for i in range((p - 1) * STRIDE, p * STRIDE):
-                prefixes[k, p, order[k, i] >> 6] |= ONE << np.uint64(order[k, i] & 63)
 
 
 @inlined
 def fill_side(nodes, node, sets, offset, is_set, order, start, prefixes, missing, side, level):
-    """Fill side with the rows that a split sends left."""
+    """Fill side with the rows that a split sends left: rows that are stored, and a few others."""
     k = nodes[node, COLUMN]
     split = nodes[node, SPLIT]
     base = offset[k]
-    if is_set[k]:
-        n_left = 0
-        for c in range(offset[k + 1] - base):
-            if sets[split + c]:
-                n_left += start[base + c] - (start[base + c - 1] if c > 0 else 0)
-        # the rows of the smaller side are written down, those of the other are what is left
-        fewer = np.uint8(1 if 2 * n_left <= order.shape[1] else 0)
-        rest = ZERO if fewer else ALL
-        for w in range(side.shape[1]):
-            side[level, w] = rest
-        for c in range(offset[k + 1] - base):
-            if sets[split + c] == fewer:
-                for i in range(start[base + c - 1] if c > 0 else 0, start[base + c]):
-                    side[level, order[k, i] >> 6] ^= ONE << np.uint64(order[k, i] & 63)
-        return
-    end = start[base + split]
-    nearest = min((end + STRIDE // 2) // STRIDE, prefixes.shape[1] - 1)
+    begin = start[base]
+    n_codes = offset[k + 1] - base
+    unordered = is_set[k] != 0
+    nearest = low = high = n_left = 0
+    rest = dropped = ZERO
+    if unordered:
+        for c in range(n_codes):
+            n_left += sets[split + c] * (start[base + c + 1] - start[base + c])
+    else:
+        end = start[base + split + 1] - begin
+        nearest = (end + STRIDE // 2) // STRIDE
+        if nearest == prefixes.shape[1]:
+            nearest -= 1
+        low = begin + nearest * STRIDE
+        high = begin + end
+        if low > high:  # rows to take out, not to add
+            low, high = high, low
+        if not nodes[node, MISSING]:
+            dropped = ALL
+            if low < start[base + 1]:
+                low = start[base + 1]
+    # of a set, the rows of the smaller side are written down, those of the other are what is left
+    fewer = 2 * n_left <= start[offset[k + 1]] - begin
+    if not fewer:
+        rest = ALL
     for w in range(side.shape[1]):
-        side[level, w] = prefixes[k, nearest, w]
-    at = nearest * STRIDE
-    for i in range(
-        at if at < end else end, end if at < end else at
-    ):  # rows to add, or rows to take out
-        side[level, order[k, i] >> 6] ^= ONE << np.uint64(order[k, i] & 63)
-    if start[base] > 0 and not nodes[node, MISSING]:
-        for w in range(side.shape[1]):
-            side[level, w] &= ~missing[k, w]
+        side[level, w] = (prefixes[k, nearest, w] ^ rest) & ~(missing[k, w] & dropped)
+    for c in range(n_codes if unordered else 1):
+        if unordered:
+            if sets[split + c] != fewer:
+                continue
+            low = start[base + c]
+            high = start[base + c + 1]
+        for i in range(low, high):
+            side[level, order[i] >> 6] ^= ONE << np.uint64(order[i] & 63)
 
 
 def new_sets(table, owners, n):
@@ -192,7 +185,7 @@ def _walk(table, trees, owners, rows, sums, path, row_sets):
             count = np.int64(0)
             any_row = False
             weight = 0.0
-            for s in range(max(n, mine + 1)):
+            for s in range(n + (mine == n)):
                 slot = s if s < n else 0  # the first condition on g: E_g is A
                 j = active[level, s] if s < n else g
                 free = s == mine  # the split puts no condition on these rows

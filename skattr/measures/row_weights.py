@@ -10,7 +10,6 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from skattr import frames
-from skattr.kernels import histograms
 from skattr.measures.background import Background
 from skattr.measures.bins import Bins, heaviest, make_bins
 from skattr.measures.weights import Totals, Weights, joint, learn
@@ -93,12 +92,14 @@ def _totals(
 ) -> Totals:
     """Return what is known of the rows of each bin; codes (n, columns): parts of other columns."""
     n = bins.n
-    sums = np.zeros((n + 1, codes.shape[1], INDICATORS + 1))
-    histograms.add(rows, np.ascontiguousarray(codes), weight, sums)
+    place = rows * (INDICATORS + 1)
+    size = (n + 1) * (INDICATORS + 1)
+    counts = [np.bincount(place + own, weight, size) for own in codes.T]
     total = np.bincount(rows, weight, n + 1)
     # of each bin's weight, so that no square of a small weight is 0
     square = np.bincount(rows, (weight / total[rows]) ** 2, n + 1)
-    found = [_indicators(sums[:n, i], ordered) for i, ordered in enumerate(cumulate)]
+    sums = [own.reshape(n + 1, -1)[:n] for own in counts]
+    found = [_indicators(own, ordered) for own, ordered in zip(sums, cumulate, strict=True)]
     S = np.concatenate([np.zeros((n, 0)), *found], axis=1)
     return Totals(total, square, S.sum(axis=1), S @ S.T)
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from skattr import frames
-from skattr.kernels.box_values import add_values
 from skattr.kernels.boxes import COLUMN, LEFT, MISSING, RIGHT, SPLIT, Table
 from skattr.pieces.base import Pieces
 from skattr.pieces.cells import Nameless
@@ -139,13 +138,31 @@ class Boxes(Pieces):
 
     def evaluate(self, codes: np.ndarray) -> np.ndarray:
         """Return f at the cells of codes (d, n), (n, k)."""
-        return self._add_up(self.table.values, self.constant, codes)
+        return self._add_up(self.table.values, self.constant, self._boxes_at(codes))
 
-    def _add_up(self, values: np.ndarray, constant: np.ndarray, codes: np.ndarray) -> np.ndarray:
-        """Return constant + Σ of values (n_boxes, width) over the boxes of codes (d, n), (n, k)."""
-        table = self.table
-        result = np.tile(constant, (codes.shape[1], 1))
-        add_values(table.nodes, table.roots, values, table.sets, table.is_set, codes, result)
+    def _boxes_at(self, codes: np.ndarray) -> np.ndarray:
+        """Return the box of each tree that the cells of codes (d, n) are in, (n_trees, n)."""
+        nodes, roots, _, sets, _, is_set, _ = self.table
+        n = codes.shape[1]
+        at = np.repeat(roots[:, 0], n)  # the node of each tree and row
+        row = np.tile(np.arange(n), len(roots))
+        inside = np.flatnonzero(nodes[at, COLUMN] >= 0)
+        while len(inside):
+            column, left, right, split, missing = nodes[at[inside]].T
+            code = codes[column, row[inside]]
+            goes = np.where(code == 0, missing != 0, code <= split)
+            in_set = np.flatnonzero(is_set[column])
+            goes[in_set] = sets[split[in_set] + code[in_set]]
+            at[inside] = np.where(goes, left, right)
+            inside = inside[nodes[at[inside], COLUMN] >= 0]
+        return nodes[at, LEFT].reshape(-1, n)
+
+    def _add_up(self, values: np.ndarray, constant: np.ndarray, boxes: np.ndarray) -> np.ndarray:
+        """Return constant + Σ over trees of values (n_boxes, width) at boxes (n_trees, n)."""
+        result = np.tile(constant, (boxes.shape[1], 1))
+        width = values.shape[1]
+        for (_, output), own in zip(self.table.roots.tolist(), boxes, strict=True):
+            result[:, output : output + width] += values[own]
         return result
 
     def name_levels(self, X: Any) -> None:
@@ -173,9 +190,10 @@ class Boxes(Pieces):
         boxes = self.on(grid)
         u = max(part.rounding for part in self.parts)
         m = u * self._n_addends()
-        bound = m / (1 - m) * boxes._sizes(codes)
+        at = boxes._boxes_at(codes)
+        bound = m / (1 - m) * boxes._sizes(at)
         rounding = 1e-8 + 1e-12 * np.abs(self.table.values).max(initial=0.0)
-        return boxes.evaluate(codes), rounding + bound
+        return boxes._add_up(boxes.table.values, boxes.constant, at), rounding + bound
 
     def _n_addends(self) -> np.ndarray:
         """Return how many numbers the model adds for each output, (k,), weights of parts included.
@@ -188,11 +206,11 @@ class Boxes(Pieces):
             np.add.at(counts, reach.ravel(), 1)
         return counts
 
-    def _sizes(self, codes: np.ndarray) -> np.ndarray:
-        """Return |constant| + Σ |leaf| over the leaves at the cells of codes (d, n), (n, k)."""
+    def _sizes(self, boxes: np.ndarray) -> np.ndarray:
+        """Return |constant| + Σ |leaf| over trees, at boxes (n_trees, n), (n, k)."""
         sizes = np.abs(np.concatenate([part.values for part in self.parts]))
         constant = np.sum([np.abs(part.constant) for part in self.parts], axis=0)
-        return self._add_up(sizes, constant, codes)
+        return self._add_up(sizes, constant, boxes)
 
     def preprocessings(self) -> list:
         """Return the steps of all routes."""

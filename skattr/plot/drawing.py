@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -38,11 +39,14 @@ def new_axes(ax: Axes | None, width: float, height: float) -> Axes:
 
 
 def _pyplot() -> Any:
+    return _imported("matplotlib.pyplot")
+
+
+def _imported(name: str) -> Any:
     try:
-        import matplotlib.pyplot as plt
+        return import_module(name)
     except ImportError as error:
         raise ImportError("skattr.plot needs matplotlib: pip install 'skattr[plot]'") from error
-    return plt
 
 
 @dataclass
@@ -334,7 +338,7 @@ def font_points(size: Any) -> float:
 
 def names_in_points(names: Sequence[str]) -> float:
     """Return about how wide names on the y axis are, in points."""
-    size = _pyplot().rcParams["ytick.labelsize"]
+    size = _imported("matplotlib").rcParams["ytick.labelsize"]
     return text_width(max(map(len, names)), font_points(size))
 
 
