@@ -202,9 +202,7 @@ class Explanation:
         elif isinstance(output, int | np.integer) and -len(names) <= output < len(names):
             place = range(len(names))[output]
         else:
-            raise ValueError(
-                f"There is no output {brief(output)}; the outputs are {brief(names)[1:-1]}."
-            )
+            raise ValueError(f"there is no output {brief(output)}; there are {brief(list(names))}")
         if len(names) == 1:
             return self
         cut = ["values", "base_value", "offset", "predictions", "std_error", "centered_error"]

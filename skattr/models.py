@@ -14,7 +14,7 @@ from skattr.messages import brief
 
 
 def check(estimator: Any) -> None:
-    """Refuse what is no model."""
+    """Refuse what is not a model."""
     if modules.is_module(estimator):
         modules.check(estimator)
         return
@@ -25,7 +25,7 @@ def check(estimator: Any) -> None:
         none = last is None or isinstance(last, str)
         kind = "passthrough" if none else type(last).__name__
         raise TypeError(
-            f"the Pipeline is no model: its last step {name!r} ({kind}) has no predict; end it "
+            f"the Pipeline is not a model: its last step {name!r} ({kind}) has no predict; end it "
             "with an estimator that predicts"
         )
     if len(getattr(estimator, "shape", ())) == 2:
@@ -34,7 +34,7 @@ def check(estimator: Any) -> None:
         )
     if not hasattr(estimator, "predict") and not callable(estimator):
         raise TypeError(
-            f"{type(estimator).__name__} is no model: it has no predict and cannot be called"
+            f"{type(estimator).__name__} is not a model: it has no predict and cannot be called"
         )
 
 

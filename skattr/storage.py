@@ -19,10 +19,13 @@ import numpy as np
 import pandas as pd
 from pandas.tseries.frequencies import to_offset
 
+from skattr.paths import check_target
+
 FORMAT, VERSION = "skattr.Explanation", 1
 ARRAYS = ("values", "base_value", "offset", "predictions", "std_error", "centered_error",
           "support")  # fmt: skip
-LABELS = ("feature_names", "columns", "output_names", "engine", "measure", "exact", "scale")
+LABELS = ("feature_names", "columns", "output_names", "engine", "measure", "measure_name",
+          "exact", "scale")  # fmt: skip
 Arrays = dict[str, np.ndarray]
 
 _NATIVE = "biufcmM"  # kinds of numpy dtypes that .npy holds and pandas keeps
@@ -52,6 +55,7 @@ def write(path: str | os.PathLike, fields: Mapping[str, Any]) -> None:
 def whole_file(path: str | os.PathLike) -> Iterator[BinaryIO]:
     """Open a temporary file in the same folder, and move it to `path` once it is written."""
     path = os.path.realpath(path)  # a link stays a link
+    check_target(path)
     temporary = os.path.join(os.path.dirname(path), f".{uuid.uuid4().hex}.tmp")
     try:
         with open(temporary, "xb") as file:

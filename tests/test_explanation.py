@@ -22,7 +22,8 @@ from pandas.testing import assert_frame_equal, assert_series_equal
 from skattr.explanation import Explanation
 
 ARRAYS = ("values", "base_value", "offset", "predictions", "std_error", "support")
-PLAIN = ("feature_names", "columns", "output_names", "exact", "engine", "measure")
+PLAIN = ("feature_names", "columns", "output_names", "exact", "engine", "measure", "measure_name",
+         "scale", "certificate")  # fmt: skip
 quick = settings(
     deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
@@ -49,6 +50,9 @@ def make(n=4, d=3, k=1, data=None, full_offset=False, seed=0, **changes):
         exact=False,
         engine=("rows",),
         measure="PartialDependence()",
+        measure_name="partial dependence",
+        scale="log-odds",
+        certificate={"cells": 3},
         support=rng.random(size=(n, d)),
     )
     return Explanation(**(fields | changes))
@@ -209,7 +213,7 @@ def test_select(full_offset):
         assert_array_equal(one.offset, explanation.offset[..., place])
         assert one.data is explanation.data
     for wrong in ("c", 3, -4, 1.0, None):
-        with pytest.raises(ValueError, match="the outputs are '2', '1', 'b'"):
+        with pytest.raises(ValueError, match=r"there are \['2', '1', 'b'\]"):
             explanation.select(wrong)
 
 

@@ -108,6 +108,42 @@ def test_arguments_of_write_report_in_another_order(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_folders_that_are_missing_are_named_before_anything_is_computed(tmp_path):
+    def never(Z):
+        raise AssertionError("the model was called")
+
+    explainer = MeasureExplainer(TREE).fit(X)
+    explanation = explainer.explain(X)
+    explainer.estimator_ = explainer.explain = never
+    for path in (tmp_path / "none" / "file", str(tmp_path / "none" / "file")):
+        for write in (lambda path: write_report(explainer, X, path), explanation.save):
+            with refused("no folder", str(tmp_path / "none"), kind=FileNotFoundError):
+                write(path)
+    for write in (lambda path: write_report(explainer, X, path), explanation.save):
+        with refused("is a folder", str(tmp_path), kind=IsADirectoryError):
+            write(tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("table", [None, X.to_dict(), {1, 2}])
+def test_what_is_not_a_table_is_named(table):
+    explainer = MeasureExplainer(TREE).fit(X)
+    for call in (MeasureExplainer(TREE).fit, explainer.explain, explainer.transform):
+        with refused("X must be a table", kind=TypeError) as caught:
+            call(table)
+        assert len(str(caught.value)) < 200
+
+
+@pytest.mark.parametrize(
+    "module", ["axioms", "datasets", "engines", "measures", "metrics", "optimize", "plot"]
+)
+def test_tab_completion_shows_public_names_alone(module):
+    found = getattr(skattr, module)
+    assert dir(found) == sorted(found.__all__)
+    for name in found.__all__:
+        assert not isinstance(getattr(found, name), type(skattr)), name
+
+
 @pytest.mark.parametrize(
     "name",
     ["measure", "output", "engine", "groups", "domain", "tol", "max_evals", "random_state",
@@ -183,7 +219,7 @@ def test_what_predicts_labels_is_explained_by_its_score(model, score):
 )
 def test_labels_without_a_score_are_refused(model):
     model.fit(X)
-    with refused("labels", "no quantity", "a function of it"):
+    with refused("labels", "not a quantity", "a function of it"):
         MeasureExplainer(model).fit(X)
     distance = MeasureExplainer(lambda Z: model.transform(Z)[:, 0]).fit(X)
     assert distance.explain(X).values.shape == X.shape

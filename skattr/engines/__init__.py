@@ -16,3 +16,7 @@ __all__ = [
     "choose",
     "is_asked_for",
 ]
+
+
+def __dir__() -> list[str]:
+    return [*__all__]

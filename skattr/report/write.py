@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from skattr._numbers import decimals, fixed, formatter, small
 from skattr.explanation import Explanation
 from skattr.messages import brief
+from skattr.paths import check_target
 from skattr.report import facts, figures
 from skattr.report.tables import Column, row_labels, spread_rows
 from skattr.report.words import measure_in_words, measure_text, shown
@@ -105,6 +106,7 @@ def write_report(
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
             raise ValueError(f"{name} is an integer of at least 1, not {brief(value)}")
     _check_order(explainer, X, path)
+    check_target(os.fspath(path))
     check_is_fitted(explainer)
     environment = _environment()
     start = time.perf_counter()
