@@ -403,14 +403,14 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         """Return a few lines: what will run, why, and what it costs."""
         check_is_fitted(self)
         pieces = self.pieces_
-        model = type(self._output.estimator).__name__
         lines = [
-            f"model: {model}, {self._output.scale} of {', '.join(self.output_names_)}",
+            f"model: {models.in_words(self.estimator_)}",
+            f"explains: {models.output_in_words(self._scale, self.output_names_)}",
             f"read as: {pieces.describe()}",
-            f"measure: {self.measure_!r}",
+            f"measure: {self.measure_.in_words()}, {self.measure_!r}",
         ]
         for term in self._active():
-            cost = "nothing more: another term knows it"
+            cost = "computed along with another term"
             if term.state is not None:
                 cost = term.engine.cost(pieces, term.measure)
             how = "exact"
@@ -450,7 +450,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         if term.state is not None:
             counts = f"; {term.engine.evaluations(term.state, self._jobs())}"
         errors = ", ".join(f"{size:.2g}" for size in error)
-        return f"{counts}; done at a standard error of {errors}"
+        return f"{counts}; they stop at a standard error of {errors}"
 
     @property
     def pieces_(self) -> Pieces:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 import warnings
 from collections.abc import Hashable, Sequence
@@ -13,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from skattr import frames
-from skattr._numbers import count, formatter
+from skattr._numbers import count, formatter, raw
 from skattr.messages import brief
 from skattr.storage import read, write
 
@@ -345,6 +346,8 @@ class Explanation:
         data = raw_values(self.data, self.columns)
         if {type(value) for value in data.flat} <= {int, float, bool}:
             data = data.astype(float)
+        else:  # shap writes values beside names, and cannot do so with dates
+            data = np.vectorize(_date_as_text, otypes=[object])(data)
         values, names = self.values - self.offset, [str(name) for name in self.feature_names]
         if self.predictions is None:
             warnings.warn(
@@ -398,6 +401,10 @@ def _frozen(name: str, array: Any, shapes: Sequence[tuple]) -> Any:
     view = array.view() if array.dtype.kind == "f" else array.astype(float)
     view.flags.writeable = False
     return view
+
+
+def _date_as_text(value: Any) -> Any:
+    return raw(value) if isinstance(value, datetime.date) and not pd.isna(value) else value
 
 
 def _flat(labels: Sequence[Hashable]) -> pd.Index:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from sklearn.base import clone
@@ -36,6 +37,26 @@ def check(estimator: Any) -> None:
         raise TypeError(
             f"{type(estimator).__name__} is not a model: it has no predict and cannot be called"
         )
+
+
+def in_words(estimator: Any) -> str:
+    """Return the class of a model, of a Pipeline those of its steps."""
+    if isinstance(estimator, Pipeline):
+        steps = [getattr(step, "__name__", type(step).__name__) for _, step in estimator.steps]
+        return f"Pipeline: {' → '.join(steps)}"
+    return getattr(estimator, "__name__", type(estimator).__name__)
+
+
+def output_in_words(scale: str, names: Sequence[str]) -> str:
+    """Return what is explained: the scale of the numbers, and the outputs.
+
+    Examples
+    --------
+    >>> output_in_words("prediction", ["prediction"]), output_in_words("probability", ["a", "b"])
+    ('prediction', 'probability of a, b')
+    """
+    outputs, scale = ", ".join(names), scale or "output"
+    return outputs if outputs == scale else f"{scale} of {outputs}"
 
 
 def check_width(estimator: Any, names: list) -> None:

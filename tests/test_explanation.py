@@ -849,6 +849,18 @@ def test_to_shap_where_nothing_is_left(monkeypatch):
     assert result.feature_names == ["x0", "x1"]
 
 
+def test_to_shap_writes_dates_as_text(monkeypatch):
+    shap = types.ModuleType("shap")
+    shap.Explanation = lambda **fields: types.SimpleNamespace(**fields)
+    monkeypatch.setitem(sys.modules, "shap", shap)
+    days = [pd.Timestamp("2024-02-01"), pd.Timestamp("2024-02-01 12:30"), pd.NaT]
+    data = pd.DataFrame({"day": days, "kind": ["a", None, "b"], "n": [1, 2, 3]})
+    with pytest.warns(UserWarning, match="do not add up"):
+        found = make(data=data).to_shap().data
+    assert found[:2, 0].tolist() == ["2024-02-01", "2024-02-01 12:30"] and pd.isna(found[2, 0])
+    assert found[0, 1:3].tolist() == ["a", 1] and pd.isna(found[1, 1])
+
+
 def test_repr_is_one_short_line():
     explanation = make(measure="Long(\n" + "a" * 500 + ")")
     assert "\n" not in repr(explanation) and len(repr(explanation)) < 150

@@ -10,7 +10,7 @@ from scipy.stats import spearmanr
 from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.covariance import EllipticEnvelope
-from sklearn.ensemble import IsolationForest
+from sklearn.ensemble import IsolationForest, RandomForestClassifier
 from sklearn.linear_model import Ridge
 from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
@@ -300,6 +300,21 @@ def test_the_conditional_effect_is_the_conditional_around_0():
     raw = MeasureExplainer(TREE, "conditional").fit(X).explain(X)
     np.testing.assert_allclose(effect.values, raw.values - raw.base_value, atol=1e-12)
     assert effect.offset == 0.0
+
+
+def test_describe_reads_well():
+    Z = pd.DataFrame(rng.normal(size=(3000, 2)), columns=["a", "b"])
+    tree = DecisionTreeRegressor(random_state=0).fit(Z, Z["a"] * Z["b"])
+    pipeline = make_pipeline(StandardScaler(), tree)
+    text = MeasureExplainer(pipeline.fit(Z, Z["a"] * Z["b"])).fit(Z).describe()
+    assert text.splitlines()[:4] == [
+        "model: Pipeline: StandardScaler → DecisionTreeRegressor",
+        "explains: prediction",
+        "read as: 3,000 boxes, the leaves of 1 tree",
+        "measure: main effect, PartialDependence() - Expectation()",
+    ]
+    forest = RandomForestClassifier(2, random_state=0).fit(Z, np.where(Z["a"] > 0, "yes", "no"))
+    assert "explains: probability of yes" in MeasureExplainer(forest).fit(Z).describe()
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ class AdditiveTerms(Engine):
 
     def cost(self, pieces: Additive, term: Measure) -> str:
         """Say what it costs."""
-        return "fit: one evaluation of each row; explain: one term a value"
+        return "fit: one evaluation of each row; explain: one term per value"
 
     def prepare(self, pieces: Additive, term: Measure, own: Own, jobs: Jobs) -> Means:
         """Sum the terms over the background, or keep the laws."""

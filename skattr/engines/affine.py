@@ -35,7 +35,7 @@ class AffineMeans(Engine):
 
     def cost(self, pieces: Additive, term: Measure) -> str:
         """Say what it costs."""
-        return "explain: one evaluation a value"
+        return "explain: one evaluation per value"
 
     def prepare(self, pieces: Additive, term: Measure, own: Own, jobs: Jobs) -> Measure:
         """Keep the measure, which knows its centres."""

@@ -37,7 +37,7 @@ class BinnedAdditive(Engine):
     def cost(self, pieces: Additive, term: Measure) -> str:
         """Say what it costs."""
         return (
-            "fit: one evaluation of each row; explain: one term and one lookup a value, for a "
+            "fit: one evaluation of each row; explain: one term and one lookup per value, for a "
             "group one sum over the background"
         )
 

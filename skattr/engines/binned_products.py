@@ -40,7 +40,7 @@ class BinnedProducts(Engine):
     def cost(self, pieces: Products, term: Measure) -> str:
         """Say what it costs."""
         return (
-            f"fit: {pieces.n_terms} products of each row; explain: as many bumps a value, for a "
+            f"fit: {pieces.n_terms:,} products of each row; explain: as many per value, for a "
             "group as many products of each row"
         )
 

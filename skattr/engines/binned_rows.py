@@ -76,7 +76,7 @@ class BinnedRows(Engine):
     def cost(self, pieces: Boxes, term: Measure) -> str:
         """Say what it costs."""
         return (
-            "fit: one pass of the background down all trees; explain: one lookup a value, for a "
+            "fit: one pass of the background down all trees; explain: one lookup per value, for a "
             "group one pass of the background"
         )
 

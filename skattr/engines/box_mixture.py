@@ -75,8 +75,8 @@ class BoxMixture(Engine):
     def cost(self, pieces: Boxes, term: Measure) -> str:
         """Say what it costs."""
         return (
-            f"fit: one product for each of {pieces.n_boxes} boxes and each component; explain: one "
-            "lookup a value and component"
+            f"fit: one product for each of {pieces.n_boxes:,} boxes and each component; explain: "
+            "one lookup per value and component"
         )
 
     def prepare(self, pieces: Boxes, term: Any, own: Own, jobs: Jobs) -> State:

@@ -55,7 +55,9 @@ class BoxProducts(Engine):
 
     def cost(self, pieces: Boxes, term: Measure) -> str:
         """Say what it costs."""
-        return f"fit: one product for each of {pieces.n_boxes} boxes; explain: one lookup a value"
+        return (
+            f"fit: one product for each of {pieces.n_boxes:,} boxes; explain: one lookup per value"
+        )
 
     def prepare(self, pieces: Boxes, term: Measure, own: Own, jobs: Jobs) -> Laws:
         """Keep what the laws know of each code."""

@@ -72,7 +72,7 @@ class Increments(Engine):
     def cost(self, pieces: Boxes, term: Any) -> str:
         """Say what it costs."""
         what = "one product for each" if term.product else "the integrand at the corners"
-        return f"explain: {what} of {pieces.n_boxes} boxes a value"
+        return f"explain: {what} of {pieces.n_boxes:,} boxes per value"
 
     def prepare(self, pieces: Boxes, term: Any, own: Own, jobs: Jobs) -> Cuts:
         """Cut the domain where the model does, and find the corners of its boxes."""

@@ -63,7 +63,7 @@ class Lines(Engine):
         if term.depends == "nothing":
             return "fit: one evaluation of each row"
         return (
-            "fit: one line through each row for each column; explain: one lookup a value, for "
+            "fit: one line through each row for each column; explain: one lookup per value, for "
             "groups and levels one evaluation of the background for each distinct value"
         )
 

@@ -51,7 +51,7 @@ class MixedProducts(Engine):
 
     def cost(self, pieces: Products, term: Measure) -> str:
         """Say what it costs."""
-        return f"fit: {pieces.n_terms} products for each component; explain: as many bumps a value"
+        return f"fit: {pieces.n_terms:,} products for each component; explain: as many per value"
 
     def prepare(self, pieces: Products, term: Any, own: Own, jobs: Jobs) -> State:
         """Multiply the means of the factors."""

@@ -70,7 +70,7 @@ class OneLayerNormal(Engine):
 
     def cost(self, pieces: ReluNetwork, term: Measure) -> str:
         """Say what it costs."""
-        return "explain: one normal law for each unit and component a value"
+        return "explain: one normal law per value, unit and component"
 
     def prepare(self, pieces: ReluNetwork, term: Any, own: Own, jobs: Jobs) -> State:
         """Find means and variances of all units given each attribution."""

@@ -26,7 +26,7 @@ class OneViolation(Engine):
 
     def cost(self, pieces: Boxes, term: Measure) -> str:
         """Say what it costs."""
-        return "fit: one pass of the background down all trees; explain: one lookup a value"
+        return "fit: one pass of the background down all trees; explain: one lookup per value"
 
     def prepare(self, pieces: Boxes, term: Measure, own: Own, jobs: Jobs) -> BoxSums:
         """Push all rows down all trees."""

@@ -70,7 +70,7 @@ class Polytopes(Engine):
         """Say how many cells there are, and whether their volumes add up."""
         assert state.certificate is not None
         cells, error = state.certificate["cells"], state.certificate["volume_error"]
-        return f"{cells} cells in the domain, whose volumes add up to within {error:.1e} of it"
+        return f"{cells:,} cells in the domain, whose volumes add up to within {error:.1e} of it"
 
     def prepare(self, pieces: ReluNetwork, term: Any, own: Own, jobs: Jobs) -> Laws:
         """Integrate over the whole domain."""

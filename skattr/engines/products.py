@@ -55,8 +55,8 @@ class ProductTerms(Engine):
 
     def cost(self, pieces: Products, term: Measure) -> str:
         """Say what it costs."""
-        once = f"fit: {pieces.n_terms} products of each row"
-        return once if term.depends == "nothing" else f"{once}; explain: as many bumps a value"
+        once = f"fit: {pieces.n_terms:,} products of each row"
+        return once if term.depends == "nothing" else f"{once}; explain: as many per value"
 
     def prepare(self, pieces: Products, term: Measure, own: Own, jobs: Jobs) -> Weights:
         """Sum the products over the background, or keep the laws."""

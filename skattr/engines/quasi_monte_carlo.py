@@ -96,7 +96,7 @@ class QuasiMonteCarlo(Approximation):
         first = most = self._first(jobs.max_evals) * self.replicates
         while 2 * most <= jobs.max_evals:
             most *= 2
-        return f"{first:,} to {most:,} evaluations a value"
+        return f"{first:,} to {most:,} evaluations per value"
 
     def prepare(self, pieces: Pieces, term: Measure, own: Own, jobs: Jobs) -> Source:
         """Keep what makes the points."""

@@ -105,7 +105,7 @@ class Riemann(Approximation):
         """Say what it costs."""
         side = f"{FIRST}, {SECOND}, …" if self.points is None else str(self.points)
         what = "row" if term.depends == "row" else "own value"
-        return f"explain: grids of {side} points a free column for each distinct {what}"
+        return f"explain: grids of {side} points per free column for each distinct {what}"
 
     def evaluations(self, state: Any, jobs: Jobs) -> str:
         """Say how many evaluations a value takes."""
@@ -114,7 +114,7 @@ class Riemann(Approximation):
             return "evaluations where all factors of a row have weight"
         counts = [list(self._sizes(one, jobs)) for one in states]
         widest = max(counts, key=lambda sizes: sizes[-1])
-        return ", ".join(f"{size:,}" for size in widest) + " evaluations a value at most"
+        return ", ".join(f"{size:,}" for size in widest) + " evaluations per value at most"
 
     def _sizes(self, state: Grids, jobs: Jobs) -> Iterator[int]:
         """Yield the numbers of cells of all levels, for the column that leaves the most."""
