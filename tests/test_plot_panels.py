@@ -155,6 +155,17 @@ def test_names_of_levels_lie_between_lines_and_apart():
         assert not covered.any()
 
 
+def test_levels_are_not_named_where_lines_are_too_close():
+    frame = X.assign(kind=rng.choice(["flat", "house"], 60))
+    encoder = make_column_transformer((OneHotEncoder(), ["kind"]), remainder="passthrough")
+    model = make_pipeline(encoder, DecisionTreeRegressor(random_state=0))
+    model.fit(frame, (frame["kind"] == "flat") + X["size"])
+    explanation = MeasureExplainer(model).fit(frame).explain(frame)
+    for height, named in ((6.0, True), (1.2, False)):
+        ax = plot.beeswarm(explanation, ax=plt.figure(figsize=(6, height)).add_subplot())
+        assert bool(ax.texts) is named
+
+
 def test_what_is_not_a_curve_is_named(regressor):
     for wrong in ("bmi", regressor, [3], []):
         with pytest.raises(TypeError, match=r"explainer\.curve\('name'\)"):

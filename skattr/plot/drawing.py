@@ -380,3 +380,8 @@ def width_beside(ax: Axes, names: float) -> float:
 def width_in_points(ax: Axes) -> float:
     """Return the width of axes as they are now, in points."""
     return ax.get_window_extent().width / ax.figure.dpi * 72
+
+
+def height_in_points(ax: Axes) -> float:
+    """Return the height of axes as they are now, in points."""
+    return ax.get_window_extent().height / ax.figure.dpi * 72

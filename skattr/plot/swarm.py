@@ -109,7 +109,8 @@ def beeswarm(
     panels.share("x", explanation.scale)
     width = 0.9 * panels.width(names)  # beside the colours
     for axes, value in zip(panels.axes, values, strict=True):
-        for line, own in levels.items():
+        room = (1 - 2 * WIDEST) * drawing.height_in_points(axes) / len(names)  # between lines
+        for line, own in levels.items() if room > drawing.font_points("x-small") + 2 else ():
             _name_levels(axes, line, ranking.columns(value)[rows, line], own, width)
     if not np.isnan(colours).all():
         _scale(panels)

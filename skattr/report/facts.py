@@ -55,7 +55,7 @@ def summary(explainer: Any, explanation: Explanation, settings: Any) -> list[tup
         ("Rows explained", f"{n:,} rows of {d:,} columns; {g:,} attributions"),
         ("Background", f"{explainer._n_background:,} rows"),
         ("Mean of f over the background", _base(explanation)),
-        ("Engine", ", ".join(explanation.engine)),
+        ("Engine", ", ".join(dict.fromkeys(explanation.engine))),
         ("Accuracy", _accuracy(explainer, explanation)),
         ("Seed", _seed(explainer, explanation)),
         ("Versions", versions(explainer)),

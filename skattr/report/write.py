@@ -407,7 +407,7 @@ def _panel(
 def _kind(curve: Any) -> str:
     if curve.kind == "function":
         return "a function, evaluated at the rows explained"
-    return f"{curve.kind}, {len(curve.to_frame())} of them"
+    return f"{curve.kind}, {len(curve.to_frame()):,} of them"
 
 
 def _waterfalls(
