@@ -404,7 +404,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self)
         pieces = self.pieces_
         lines = [
-            f"model: {models.in_words(self.estimator_)}",
+            f"model: {models.in_words(self._output.estimator)}",
             f"explains: {models.output_in_words(self._scale, self.output_names_)}",
             f"read as: {pieces.describe()}",
             f"measure: {self.measure_.in_words()}, {self.measure_!r}",

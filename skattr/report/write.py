@@ -355,7 +355,7 @@ def _output(
         "beeswarm": beeswarm,
         "ranking": [
             (columns[j].name, write(size[j]), _share(size, j))
-            for j in sorted(top, key=lambda j: -size[j])
+            for j in np.argsort(-size, kind="stable")[: settings.max_features]  # as in the figure
         ],
         "panels": [_panel(one, o, j, columns[j], size, settings) for j in top],
         # its names hold raw values, and the table has all numbers anyway
