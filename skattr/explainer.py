@@ -386,13 +386,13 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
     def describe(self) -> str:
         """Return a few lines: what will run, why, and what it costs."""
         check_is_fitted(self)
-        pieces, output = self.pieces_, self._model.output
+        pieces = self.pieces_
         options = replace(self._options(), error=self._solved.error)
         lines = [
-            f"model: {type(output.estimator).__name__}, {output.scale} of "
-            f"{', '.join(self.output_names_)}",
+            f"model: {models.in_words(self._model.output.estimator)}",
+            f"explains: {models.output_in_words(self._model.scale, self.output_names_)}",
             f"read as: {pieces.describe()}",
-            f"measure: {self.measure_!r}",
+            f"measure: {self.measure_.in_words()}, {self.measure_!r}",
             *(term.describe(pieces, self._attributions, options) for term in self._terms),
             *(f"note: {note}" for note in self.notes_),
         ]

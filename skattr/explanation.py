@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 import warnings
 from collections.abc import Hashable, Sequence
@@ -13,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from skattr import frames
-from skattr._numbers import count, formatter
+from skattr._numbers import count, formatter, raw
 from skattr.messages import brief
 from skattr.storage import read, write
 
@@ -202,9 +203,7 @@ class Explanation:
         elif isinstance(output, int | np.integer) and -len(names) <= output < len(names):
             place = range(len(names))[output]
         else:
-            raise ValueError(
-                f"There is no output {brief(output)}; the outputs are {brief(names)[1:-1]}."
-            )
+            raise ValueError(f"there is no output {brief(output)}; there are {brief(list(names))}")
         if len(names) == 1:
             return self
         cut = ["values", "base_value", "offset", "predictions", "std_error", "centered_error"]
@@ -347,6 +346,8 @@ class Explanation:
         data = raw_values(self.data, self.columns)
         if {type(value) for value in data.flat} <= {int, float, bool}:
             data = data.astype(float)
+        else:  # shap writes values beside names, and cannot do so with dates
+            data = np.vectorize(_date_as_text, otypes=[object])(data)
         values, names = self.values - self.offset, [str(name) for name in self.feature_names]
         if self.predictions is None:
             warnings.warn(
@@ -400,6 +401,10 @@ def _frozen(name: str, array: Any, shapes: Sequence[tuple[Any, ...]]) -> Any:
     view = array.view() if array.dtype.kind == "f" else array.astype(float)
     view.flags.writeable = False
     return view
+
+
+def _date_as_text(value: Any) -> Any:
+    return raw(value) if isinstance(value, datetime.date) and not pd.isna(value) else value
 
 
 def _flat(labels: Sequence[Hashable]) -> pd.Index:

@@ -66,6 +66,9 @@ def _refuse_other_kinds(X: Any) -> None:
         )
     if isinstance(X, str | bytes | os.PathLike):
         raise TypeError(f"X must be a table, got {brief(X)}: read the file first")
+    if X is None or (isinstance(X, dict | set) and not hasattr(X, "shape")):  # scipy's dok has one
+        got = "None" if X is None else f"a {kind.__name__}: pd.DataFrame(X) makes one of it"
+        raise TypeError(f"X must be a table with rows and columns, got {got}")
     if hasattr(kind, "predict") or hasattr(kind, "explain"):
         raise TypeError(f"X must be a table, got a model or an explainer ({kind.__name__})")
     flat = isinstance(X, list | tuple) and len(X) > 0 and np.ndim(X[0]) == 0

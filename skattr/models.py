@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from sklearn.base import clone
@@ -14,7 +15,7 @@ from skattr.messages import brief
 
 
 def check(estimator: Any) -> None:
-    """Refuse what is no model."""
+    """Refuse what is not a model."""
     if modules.is_module(estimator):
         modules.check(estimator)
         return
@@ -25,7 +26,7 @@ def check(estimator: Any) -> None:
         none = last is None or isinstance(last, str)
         kind = "passthrough" if none else type(last).__name__
         raise TypeError(
-            f"the Pipeline is no model: its last step {name!r} ({kind}) has no predict; end it "
+            f"the Pipeline is not a model: its last step {name!r} ({kind}) has no predict; end it "
             "with an estimator that predicts"
         )
     if len(getattr(estimator, "shape", ())) == 2:
@@ -34,8 +35,28 @@ def check(estimator: Any) -> None:
         )
     if not hasattr(estimator, "predict") and not callable(estimator):
         raise TypeError(
-            f"{type(estimator).__name__} is no model: it has no predict and cannot be called"
+            f"{type(estimator).__name__} is not a model: it has no predict and cannot be called"
         )
+
+
+def in_words(estimator: Any) -> str:
+    """Return the class of a model, of a Pipeline those of its steps."""
+    if isinstance(estimator, Pipeline):
+        steps = [getattr(step, "__name__", type(step).__name__) for _, step in estimator.steps]
+        return f"Pipeline: {' → '.join(steps)}"
+    return getattr(estimator, "__name__", type(estimator).__name__)
+
+
+def output_in_words(scale: str, names: Sequence[str]) -> str:
+    """Return what is explained: the scale of the numbers, and the outputs.
+
+    Examples
+    --------
+    >>> output_in_words("prediction", ["prediction"]), output_in_words("probability", ["a", "b"])
+    ('prediction', 'probability of a, b')
+    """
+    outputs, scale = ", ".join(names), scale or "output"
+    return outputs if outputs == scale else f"{scale} of {outputs}"
 
 
 def check_width(estimator: Any, names: list) -> None:

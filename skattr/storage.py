@@ -23,7 +23,8 @@ from skattr.writing import whole_file
 FORMAT, VERSION = "skattr.Explanation", 1
 ARRAYS = ("values", "base_value", "offset", "predictions", "std_error", "centered_error",
           "support")  # fmt: skip
-LABELS = ("feature_names", "columns", "output_names", "engine", "measure", "exact", "scale")
+LABELS = ("feature_names", "columns", "output_names", "engine", "measure", "measure_name",
+          "exact", "scale")  # fmt: skip
 Arrays = dict[str, np.ndarray]
 
 _NATIVE = "biufcmM"  # kinds of numpy dtypes that .npy holds and pandas keeps

@@ -159,13 +159,13 @@ class Term:
             how = f"approximate (tol={options.tol:g}, max_evals={options.max_evals:,})"
         parts = [f"{self.measure!r}: engine {engine.name}, {how}"]
         if not self.passes:
-            return "; ".join([*parts, "no further cost: another term computes it"])
+            return "; ".join([*parts, "computed along with another term"])
         parts.append(engine.cost(pieces, self.measure))
         if not exact:
             assert options.error is not None
             errors = ", ".join(f"{size:.2g}" for size in options.error)
             counts = engine.evaluations([each.state for each in self.passes], options)
-            parts += [counts, f"done at a standard error of {errors}"]
+            parts += [counts, f"they stop at a standard error of {errors}"]
         if self.measure.depends != "attribution":
             state = self.passes[0].state
             parts += [engine.outlook(state, attributions), engine.certificate(state)]

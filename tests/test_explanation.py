@@ -22,7 +22,8 @@ from pandas.testing import assert_frame_equal, assert_series_equal
 from skattr.explanation import Explanation
 
 ARRAYS = ("values", "base_value", "offset", "predictions", "std_error", "support")
-PLAIN = ("feature_names", "columns", "output_names", "exact", "engine", "measure")
+PLAIN = ("feature_names", "columns", "output_names", "exact", "engine", "measure", "measure_name",
+         "scale", "certificate")  # fmt: skip
 quick = settings(
     deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
@@ -49,6 +50,9 @@ def make(n=4, d=3, k=1, data=None, full_offset=False, seed=0, **changes):
         exact=False,
         engine=("rows",),
         measure="PartialDependence()",
+        measure_name="partial dependence",
+        scale="log-odds",
+        certificate={"cells": 3},
         support=rng.random(size=(n, d)),
     )
     return Explanation(**(fields | changes))
@@ -209,7 +213,7 @@ def test_select(full_offset):
         assert_array_equal(one.offset, explanation.offset[..., place])
         assert one.data is explanation.data
     for wrong in ("c", 3, -4, 1.0, None):
-        with pytest.raises(ValueError, match="the outputs are '2', '1', 'b'"):
+        with pytest.raises(ValueError, match=r"there are \['2', '1', 'b'\]"):
             explanation.select(wrong)
 
 
@@ -843,6 +847,18 @@ def test_to_shap_where_nothing_is_left(monkeypatch):
     with pytest.warns(UserWarning, match="without predictions it is not known"):
         result = replace(explanation, predictions=None).to_shap()
     assert result.feature_names == ["x0", "x1"]
+
+
+def test_to_shap_writes_dates_as_text(monkeypatch):
+    shap = types.ModuleType("shap")
+    shap.Explanation = lambda **fields: types.SimpleNamespace(**fields)
+    monkeypatch.setitem(sys.modules, "shap", shap)
+    days = [pd.Timestamp("2024-02-01"), pd.Timestamp("2024-02-01 12:30"), pd.NaT]
+    data = pd.DataFrame({"day": days, "kind": ["a", None, "b"], "n": [1, 2, 3]})
+    with pytest.warns(UserWarning, match="do not add up"):
+        found = make(data=data).to_shap().data
+    assert found[:2, 0].tolist() == ["2024-02-01", "2024-02-01 12:30"] and pd.isna(found[2, 0])
+    assert found[0, 1:3].tolist() == ["a", 1] and pd.isna(found[1, 1])
 
 
 def test_repr_is_one_short_line():

@@ -10,7 +10,7 @@ from scipy.stats import spearmanr
 from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.covariance import EllipticEnvelope
-from sklearn.ensemble import IsolationForest
+from sklearn.ensemble import IsolationForest, RandomForestClassifier
 from sklearn.linear_model import Ridge
 from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
@@ -108,6 +108,42 @@ def test_arguments_of_write_report_in_another_order(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_folders_that_are_missing_are_named_before_anything_is_computed(tmp_path):
+    def never(Z):
+        raise AssertionError("the model was called")
+
+    explainer = MeasureExplainer(TREE).fit(X)
+    explanation = explainer.explain(X)
+    explainer.estimator_ = explainer.explain = never
+    for path in (tmp_path / "none" / "file", str(tmp_path / "none" / "file")):
+        for write in (lambda path: write_report(explainer, X, path), explanation.save):
+            with refused("no folder", str(tmp_path / "none"), kind=FileNotFoundError):
+                write(path)
+    for write in (lambda path: write_report(explainer, X, path), explanation.save):
+        with refused("is a folder", str(tmp_path), kind=IsADirectoryError):
+            write(tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("table", [None, X.to_dict(), {1, 2}])
+def test_what_is_not_a_table_is_named(table):
+    explainer = MeasureExplainer(TREE).fit(X)
+    for call in (MeasureExplainer(TREE).fit, explainer.explain, explainer.transform):
+        with refused("X must be a table", kind=TypeError) as caught:
+            call(table)
+        assert len(str(caught.value)) < 200
+
+
+@pytest.mark.parametrize(
+    "module", ["axioms", "datasets", "engines", "measures", "metrics", "optimize", "plot"]
+)
+def test_tab_completion_shows_public_names_alone(module):
+    found = getattr(skattr, module)
+    assert dir(found) == sorted(found.__all__)
+    for name in found.__all__:
+        assert not isinstance(getattr(found, name), type(skattr)), name
+
+
 @pytest.mark.parametrize(
     "name",
     ["measure", "output", "engine", "groups", "domain", "tol", "max_evals", "random_state",
@@ -183,7 +219,7 @@ def test_what_predicts_labels_is_explained_by_its_score(model, score):
 )
 def test_labels_without_a_score_are_refused(model):
     model.fit(X)
-    with refused("labels", "no quantity", "a function of it"):
+    with refused("labels", "not a quantity", "a function of it"):
         MeasureExplainer(model).fit(X)
     distance = MeasureExplainer(lambda Z: model.transform(Z)[:, 0]).fit(X)
     assert distance.explain(X).values.shape == X.shape
@@ -264,6 +300,21 @@ def test_the_conditional_effect_is_the_conditional_around_0():
     raw = MeasureExplainer(TREE, "conditional").fit(X).explain(X)
     np.testing.assert_allclose(effect.values, raw.values - raw.base_value, atol=1e-12)
     assert effect.offset == 0.0
+
+
+def test_describe_reads_well():
+    Z = pd.DataFrame(rng.normal(size=(3000, 2)), columns=["a", "b"])
+    tree = DecisionTreeRegressor(random_state=0).fit(Z, Z["a"] * Z["b"])
+    pipeline = make_pipeline(StandardScaler(), tree)
+    text = MeasureExplainer(pipeline.fit(Z, Z["a"] * Z["b"])).fit(Z).describe()
+    assert text.splitlines()[:4] == [
+        "model: Pipeline: StandardScaler → DecisionTreeRegressor",
+        "explains: prediction",
+        "read as: 3,000 boxes, the leaves of 1 tree",
+        "measure: main effect, PartialDependence() - Expectation()",
+    ]
+    forest = RandomForestClassifier(2, random_state=0).fit(Z, np.where(Z["a"] > 0, "yes", "no"))
+    assert "explains: probability of yes" in MeasureExplainer(forest).fit(Z).describe()
 
 
 @pytest.mark.parametrize(

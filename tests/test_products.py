@@ -556,7 +556,8 @@ def test_scales():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         probable = SVC(probability=True, random_state=0).fit(NUMBERS, TARGETS["binary"])
-    assert "raw" in MeasureExplainer(probable).fit(NUMBERS).describe().splitlines()[0]
+    text = MeasureExplainer(probable).fit(NUMBERS).describe()
+    assert "explains: decision function of yes" in text
     proba = MeasureExplainer(probable, output="proba").fit(NUMBERS)
     assert "a black box" in proba.describe() and "'raw'" in proba.describe()
     pairs = SVC(decision_function_shape="ovo").fit(NUMBERS, TARGETS["classes"])

@@ -1,7 +1,7 @@
-"""README's snippets run as they are pasted.
+"""The snippets of README and of the pages in docs run as they are pasted.
 
-Blocks share one namespace, in the order of the page, and one folder, as a reader's session does; a
-block that has its imports also runs alone.
+Blocks of a page share one namespace, in the order of the page, and one folder, as a reader's
+session does; a block that has its imports also runs alone.
 """
 
 import re
@@ -9,19 +9,46 @@ import shlex
 import warnings
 from pathlib import Path
 
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
 
 from skattr import cli
 
-README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL)
-PYTHON = [text for language, text in BLOCKS if language == "python"]
+ROOT = Path(__file__).parent.parent
+PAGES = {
+    path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
+    for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+}
+BLOCKS = {
+    page: re.findall(r"^```(\w+)\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
+    for page, text in PAGES.items()
+}
+PYTHON = [
+    (page, text) for page, blocks in BLOCKS.items() for language, text in blocks
+    if language == "python"
+]  # fmt: skip
+README = PAGES["README.md"]
+
+
+@pytest.fixture(autouse=True)
+def close():
+    yield
+    plt.close("all")
 
 
 def test_every_block_is_of_a_language_that_is_tested_or_read():
-    assert {language for language, _ in BLOCKS} == {"bash", "python", "bibtex"}
-    assert len(PYTHON) >= 4
+    languages = {language for blocks in BLOCKS.values() for language, _ in blocks}
+    assert languages == {"bash", "python", "bibtex"}
+    pages = [page for page, _ in PYTHON]
+    assert pages.count("README.md") >= 4 and pages.count("docs/guide.md") >= 2
+
+
+def test_readme_is_a_front_door():
+    assert len(README.split()) <= 1000
 
 
 def test_commands_that_ci_runs():
@@ -29,50 +56,61 @@ def test_commands_that_ci_runs():
         assert re.search(rf"<!-- command {number} -->\n```bash\n.*\n```", README)
 
 
-def test_the_list_of_trusted_types_is_where_readme_says():
-    (path,) = re.findall(r"\]\((skattr/trusted\.py)\)", README)
-    assert "TRUSTED = (" in (Path(__file__).parent.parent / path).read_text()
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_somewhere(page):
+    for link in re.findall(r"\]\(([^)#\s]*)(?:#[^)\s]*)?\)", PAGES[page]):
+        assert "://" in link or ((ROOT / page).parent / link).exists(), link
+    headings = re.findall(r"^#+ (.*)$", PAGES[page], flags=re.MULTILINE)
+    anchors = {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    assert set(re.findall(r"\]\(#([^)\s]*)\)", PAGES[page])) <= anchors
 
 
-def test_blocks_in_order(tmp_path, monkeypatch, capsys):
+def test_the_list_of_trusted_types_is_where_the_guide_says():
+    (path,) = re.findall(r"\]\(\.\./(skattr/trusted\.py)\)", PAGES["docs/guide.md"])
+    assert "TRUSTED = (" in (ROOT / path).read_text()
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_blocks_in_order(page, tmp_path, monkeypatch, capsys):
     """All blocks of Python, and the commands `skattr …` between them, in one folder."""
     pytest.importorskip("skops")
     pytest.importorskip("jinja2", reason="the report needs jinja2")
     monkeypatch.chdir(tmp_path)
-    namespace = {"__name__": "readme"}
+    namespace = {"__name__": "page"}
     commands = 0
-    for language, text in BLOCKS:
+    for language, text in BLOCKS[page]:
         if language == "python":
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
-                exec(compile(text, "README.md", "exec"), namespace)
+                exec(compile(text, page, "exec"), namespace)
         elif language == "bash":
             for line in text.splitlines():
                 if line.startswith("skattr "):
                     commands += 1
                     assert cli.main(shlex.split(line)[1:]) == 0, capsys.readouterr().err
     said = capsys.readouterr()
-    assert "warning" not in said.err and "exact" in said.out
-    assert commands == 2
-    found = pd.read_csv("values.csv")
-    test = pd.read_csv("test.csv")
-    assert list(found) == ["row", "prediction", "base_value", *test] and len(found) == len(test)
-    assert "<title>Attributions of model.skops</title>" in Path("report.html").read_text("utf-8")
+    assert "warning" not in said.err
+    if page == "README.md":
+        assert "exact" in said.out
+        assert commands == 2
+        found, test = pd.read_csv("values.csv"), pd.read_csv("test.csv")
+        assert list(found) == ["row", "prediction", "base_value", *test] and len(found) == len(test)
+        report = Path("report.html").read_text("utf-8")
+        assert "<title>Attributions of model.skops</title>" in report
 
 
-@pytest.mark.parametrize("k", range(len(PYTHON)))
-def test_a_block_with_imports_runs_alone(k, tmp_path, monkeypatch, capsys):
-    text = PYTHON[k]
+@pytest.mark.parametrize(("page", "text"), PYTHON)
+def test_a_block_with_imports_runs_alone(page, text, tmp_path, monkeypatch, capsys):
     if "import MeasureExplainer" not in text:
-        assert "import skops.io" in text  # follows the block above it
+        assert "import skops.io" in text or "import skattr" in text  # follows the first block
         return
     monkeypatch.chdir(tmp_path)
-    exec(compile(text, "README.md", "exec"), {"__name__": "readme"})
+    exec(compile(text, page, "exec"), {"__name__": "page"})
 
 
 def test_what_readme_says_of_the_quick_look():
     namespace = {}
-    exec(PYTHON[0], namespace)
+    exec(PYTHON[0][1], namespace)
     explanation, explainer = namespace["explanation"], namespace["explainer"]
     X_test = namespace["X_test"]
     table = explanation.to_frame()

@@ -268,6 +268,20 @@ def test_many_outputs_are_stated(tmp_path):
     assert "2 of 7 outputs are shown" in page.words() and len(page.data()["outputs"]) == 2
 
 
+def test_the_table_of_importance_has_the_columns_of_its_figure(tmp_path):
+    """Also where an output has other important columns than all outputs together."""
+    X, _ = small()
+    Y = np.column_stack([10 * X["a"] + 5 * X["b"], 8 * X["b"] + X["c"], 20 * X["b"] + 2 * X["c"]])
+    explainer = MeasureExplainer(LinearRegression().fit(X, Y)).fit(X)
+    page = report(explainer, X, tmp_path, max_features=2)
+    importance = explainer.explain(X).importance()
+    tables = page.source.split("<caption>Importance, largest first</caption>")[1:]
+    assert len(tables) == 3
+    for output, table in zip(importance, tables, strict=True):
+        names = re.findall(r"<th scope=\"row\"><bdi>(.*?)</bdi>", table.partition("</table>")[0])
+        assert names == list(importance[output].sort_values(ascending=False).index[:2])
+
+
 def test_size(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 20))

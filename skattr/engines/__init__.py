@@ -18,3 +18,7 @@ __all__ = [
     "engine_table",
     "is_asked_for",
 ]
+
+
+def __dir__() -> list[str]:
+    return [*__all__]

@@ -66,3 +66,7 @@ def __getattr__(name: str) -> Any:
     if name in _LATER:  # an ImportError, because `from … import` would swallow another one's words
         raise ImportError(f"skattr.measures.{name} is not built yet; there are {__all__}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__]

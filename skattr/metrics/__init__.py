@@ -13,3 +13,7 @@ __all__ = [
     "center_of_mass", "deletion", "f1", "faithfulness", "first_moments", "insertion", "precision",
     "recall", "relu_precision", "relu_recall", "solution_set",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    return [*__all__]

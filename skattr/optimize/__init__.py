@@ -9,3 +9,7 @@ __all__ = [
     "FrankWolfeMeasure", "MeasureSearchCV", "OptimalCenter", "SquaredLoss", "ThresholdLoss",
     "mixture", "optimal_center", "scorer",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    return [*__all__]

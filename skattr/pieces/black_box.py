@@ -17,4 +17,4 @@ class BlackBox(Pieces):
 
     def describe(self) -> str:
         """Say why this is a black box."""
-        return f"a black box: {self.reason}"
+        return f"a black box, known by its predictions alone: {self.reason}"

@@ -224,7 +224,8 @@ class Boxes(Pieces):
     def describe(self) -> str:
         """Say how many boxes there are."""
         n_trees = len(self.table.roots)
-        return f"{self.n_boxes} boxes in {n_trees} tree{'s' if n_trees != 1 else ''}"
+        trees = f"{n_trees:,} tree{'s' if n_trees != 1 else ''}"
+        return f"{self.n_boxes:,} boxes, the leaves of {trees}"
 
 
 def _select(part: Trees, columns: list[int] | None) -> Trees:

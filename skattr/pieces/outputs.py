@@ -155,7 +155,7 @@ def _kind(estimator: Any) -> str | None:
 def _score(estimator: Any, output: str) -> Output:
     """Choose the score of an estimator that predicts labels."""
     name = _name(estimator)
-    labels = f"{name} predicts labels, which are no quantity to integrate"
+    labels = f"{name} predicts labels, which are not a quantity to integrate"
     method = next((method for method in SCORES if hasattr(estimator, method)), None)
     if method is None:
         raise ValueError(

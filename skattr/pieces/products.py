@@ -254,7 +254,7 @@ class Products(Columnwise):
     def describe(self) -> str:
         """Say how many products there are."""
         n = len(self.names)
-        return f"a sum of products, {self.n_terms} terms of {n} column{'s' if n != 1 else ''}"
+        return f"a sum of products, {self.n_terms:,} terms of {n} column{'s' if n != 1 else ''}"
 
 
 def _is_smooth(track: Track, k: int) -> bool:

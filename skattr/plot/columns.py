@@ -12,6 +12,7 @@ from skattr.plot import drawing
 
 # rows of a curve's table that are no levels
 MISSING, OTHER = drawing.NoLevel("missing"), drawing.NoLevel("any other")
+NONE, NAN = drawing.NoLevel("missing (None)"), drawing.NoLevel("missing (NaN)")
 _ON_AXIS = {"integer", "floating", "mixed-integer-float", "datetime", "datetime64", "timedelta",
             "timedelta64"}  # fmt: skip
 _DAY = pd.Timedelta(days=1)
@@ -39,14 +40,19 @@ class Column:
         share = 100 * self.missing.mean()
         return f"{words}, {'< 0.1' if share < 0.1 else f'{share:.1f}'} % missing"
 
+    def has(self, name: drawing.NoLevel) -> bool:
+        """Tell whether values are missing, in the way that the name says if it says one."""
+        if self.levels is None or name == MISSING:
+            return bool(self.missing.any())
+        gone = [self.levels[i] for i in np.flatnonzero(self.missing)]
+        return any((value is None) == (name == NONE) for value in gone)
+
     def among(self, levels: list) -> np.ndarray:
         """Return the position of each value among the levels of a curve, -1 if it has none."""
         assert self.levels is not None
         place = {level: p for p, level in enumerate(levels)}
         other, gone = place.get(OTHER, -1), place.get(MISSING, -1)
-        none, nan = (
-            place.get(drawing.NoLevel(f"missing ({name})"), gone) for name in ("None", "NaN")
-        )
+        none, nan = place.get(NONE, gone), place.get(NAN, gone)
         return np.array([
             (none if level is None else nan) if missing else place.get(level, other)
             for level, missing in zip(self.levels, self.missing, strict=True)
@@ -57,8 +63,9 @@ def as_column(values: Any, name: Any, levels: bool | None = None, dates: bool = 
     """Read a column; `levels` and `dates` say what the curve is, so what is wanted."""
     if np.ndim(values) != 1:
         raise ValueError(f"data of {name!r} is one column, not of shape {np.shape(values)}")
+    own = values.to_list() if hasattr(values, "to_list") else list(values)
     if not isinstance(values, np.ndarray | pd.Series):
-        values = values.to_list() if hasattr(values, "to_list") else list(values)
+        values = own
     series = pd.Series(values).reset_index(drop=True)
     if series.dtype == object:
         series = series.infer_objects()
@@ -67,7 +74,7 @@ def as_column(values: Any, name: Any, levels: bool | None = None, dates: bool = 
         kind = series.dtype
         ordered = isinstance(kind, pd.CategoricalDtype) and kind.ordered
         order = tuple(kind.categories) if ordered else None
-        return Column(np.array([]), missing, series.to_list(), order=order)
+        return Column(np.array([]), missing, own, order=order)  # a Series may make None a NaN
     if pd.api.types.is_datetime64_any_dtype(series.dtype):
         from matplotlib.dates import date2num
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from skattr.explanation import Explanation
 from skattr.plot import drawing
-from skattr.plot.importance import draw_errors
+from skattr.plot.bars import draw_errors
 
 
 def compare(
@@ -71,15 +71,15 @@ def compare(
     at = [range(len(first.feature_names)), _aligned(first, second)]
     sizes = [[np.abs(drawing.values_of(one, centered)[:, at[side]]) for one in pair[side]]
              for side in (0, 1)]  # fmt: skip
+    scale = scales[0] or scales[1]
     ranking = drawing.Ranking.of(
-        np.sum([drawing.mean_sizes(each) for each in sizes], axis=0), max_features
+        np.sum([drawing.mean_sizes(each, scale) for each in sizes], axis=0), max_features
     )
     labels = ranking.names(first)
     titles = _titles((first, second), names)
 
     height = drawing.height_of(round(1.4 * len(labels))) + 0.3
     panels = drawing.Panels.of(ax, outputs, (6.8, height), (3.8, height + 0.3), labels)
-    scale = scales[0] or scales[1]
     lines = np.arange(len(labels))
     for o, axes in enumerate(panels.axes):
         bars, high = [], 0.0
@@ -95,9 +95,9 @@ def compare(
         drawing.name_rows(axes, labels, panels.outer[o])
         drawing.bare(axes, "top", "right")
         if o == len(outputs) - 1:
-            drawing.legend(axes, list(zip(bars, titles, strict=True)), loc="lower right")
+            drawing.legend_above(axes, list(zip(bars, titles, strict=True)), len(outputs) > 1)
         drawing.label_x(axes, drawing.value_label(centered, scale, outputs[o], "mean of |{}|"))
-    panels.share("x")
+    panels.share("x", scale)
     return panels.result()
 
 

@@ -23,10 +23,11 @@ class Sums:
     start: float
     contributions: np.ndarray
     prediction: float | None
+    places: int = 0  # decimals of all numbers, so that sums add up
 
     def text(self, value: float, sign: bool = False) -> str:
-        """Return a number with the decimals that the contributions need, so that sums add up."""
-        return fixed(value, decimals(self.sizes), sign=sign, minus=MINUS)
+        """Return a number with the decimals that the contributions need."""
+        return fixed(value, self.places, sign=sign, minus=MINUS)
 
     @property
     def sizes(self) -> np.ndarray:
@@ -101,7 +102,7 @@ def waterfall(
     """
     ones = [_one_row(one, row) for one in drawing.check(explanation, output, max_features)]
     values = [drawing.values_of(one, centered) for one in ones]
-    ranking = drawing.Ranking.of(drawing.mean_sizes(values), max_features)
+    ranking = drawing.Ranking.of(drawing.mean_sizes(values, explanation.scale), max_features)
     names = _names(ones[0], ranking)
     if ones[0].predictions is not None:
         names.append(ones[0].remainder_name)
@@ -109,18 +110,34 @@ def waterfall(
     height = drawing.height_of(len(names)) + 0.6
     outputs = [one.output_names[0] for one in ones]
     panels = drawing.Panels.of(ax, outputs, (7.2, height), (4.4, height + 0.3), names)
-    for one, value, axes, outer in zip(ones, values, panels.axes, panels.outer, strict=True):
-        prediction = None if one.predictions is None else float(one.predictions[0])
-        sums = Sums(_start(one, centered), ranking.columns(value)[0], prediction)
+    all_sums = _sums(ones, [ranking.columns(value)[0] for value in values], centered)
+    extents = []
+    for one, sums, axes, outer in zip(ones, all_sums, panels.axes, panels.outer, strict=True):
         error = drawing.errors_of(one, centered)
         if error is not None:
             error = np.sqrt(ranking.columns(error**2)[0])
         width = panels.width(names)
-        _draw_bars(axes, sums, error, len(ranking.first), width)
+        extents.append(_draw_bars(axes, sums, error, len(ranking.first), width))
         drawing.name_rows(axes, names, outer)
         drawing.bare(axes, "top", "right", "left")
-        _draw_words(axes, sums, one, centered, width)
+    _set_limits(panels.axes, extents, explanation.scale)
+    for one, sums, axes in zip(ones, all_sums, panels.axes, strict=True):
+        _draw_words(axes, sums, one, centered, panels.width(names))
     return panels.result()
+
+
+def _sums(ones: list[Explanation], values: list[np.ndarray], centered: bool) -> list[Sums]:
+    """Return the sum of each output; all have the same decimals if they have one unit."""
+    result = []
+    for one, contributions in zip(ones, values, strict=True):
+        prediction = None if one.predictions is None else float(one.predictions[0])
+        result.append(Sums(_start(one, centered), contributions, prediction))
+    sizes = [np.abs(sums.sizes).max() for sums in result]
+    together = drawing.comparable(ones[0].scale, np.array(sizes))
+    every = np.concatenate([sums.sizes for sums in result])
+    for sums in result:
+        sums.places = decimals(every if together else sums.sizes)
+    return result
 
 
 def _one_row(explanation: Explanation, row: Any) -> Explanation:
@@ -159,10 +176,13 @@ def _names(one: Explanation, ranking: drawing.Ranking) -> list[str]:
     return names
 
 
-def _draw_bars(ax: Axes, sums: Sums, error: np.ndarray | None, n_own: int, width: float) -> None:
+def _draw_bars(
+    ax: Axes, sums: Sums, error: np.ndarray | None, n_own: int, width: float
+) -> tuple[float, float, float, float]:
     """Draw the contributions, and the gap; one after the other only where they add up.
 
-    There are so many points for them and their numbers.
+    There are so many points for them and their numbers. Returns where they begin and end, and
+    which parts of the axis their numbers need on either side.
     """
     sizes = sums.sizes
     places = np.arange(len(sizes))
@@ -194,8 +214,17 @@ def _draw_bars(ax: Axes, sums: Sums, error: np.ndarray | None, n_own: int, width
     points = drawing.text_width(max(map(len, texts)), drawing.font_points("small")) + 6
     room = min(points / width, 0.4)
     below, above = (room if side.any() else 0.04 for side in (sizes < 0, sizes >= 0))
-    span = ((high - low) or abs(high) or 1.0) / (1 - below - above)
-    ax.set_xlim(low - below * span, high + above * span)
+    return low, high, below, above
+
+
+def _set_limits(axes: list[Axes], extents: list[tuple], scale: str) -> None:
+    """Set the limits of values: the same for all panels if they can be compared."""
+    ends = np.array(extents)  # (k, 4)
+    if drawing.comparable(scale, ends[:, 1] - ends[:, 0]):
+        ends[:, 0], ends[:, 1:] = ends[:, 0].min(), ends[:, 1:].max(axis=0)
+    for ax, (low, high, below, above) in zip(axes, ends.tolist(), strict=True):
+        span = ((high - low) or abs(high) or 1.0) / (1 - below - above)
+        ax.set_xlim(low - below * span, high + above * span)
 
 
 def _draw_words(ax: Axes, sums: Sums, one: Explanation, centered: bool, width: float) -> None:

@@ -22,6 +22,7 @@ THIN = 30  # effective rows below which a value is not to be trusted
 DENSE = 1000  # points of a line that is bent more often
 BEYOND = 0.05  # how far the outer steps are drawn, where data does not tell
 STRIP = 0.11  # height of the strip of data, of the axes
+MANY = 100  # points on an axis that are drawn small
 FEW = 12  # levels that are numbers or dates and still bars: more are points on an axis
 NARROWEST = 6.5  # points of the smallest names of levels
 
@@ -134,7 +135,7 @@ def curve(
         _write(axes, given, lines[0].unit, column, o, centered)
         if entries and o == outputs[-1]:
             drawing.legend(axes, entries)
-    panels.share("y")
+    panels.share("y", given[0].scale)
     return panels.result()
 
 
@@ -146,10 +147,14 @@ def _as_list(curves: Any, labels: Any) -> tuple[list[Curve], list[str | None]]:
     if isinstance(curves, Mapping):
         labels = list(curves) if labels is None else labels
         curves = list(curves.values())
-    given = [curves] if isinstance(curves, Curve) else list(curves)
-    wrong = [type(one).__name__ for one in given if not isinstance(one, Curve)]
+    several = np.iterable(curves) and not isinstance(curves, str)
+    given = list(curves) if several else [curves]
+    wrong = [brief(one) for one in given if not isinstance(one, Curve)]
     if wrong or not given:
-        raise TypeError(f"curves must be a Curve, or a list or dict of them; got {wrong or 'none'}")
+        raise TypeError(
+            "curves must be a Curve, such as explainer.curve('name'), or a list or dict of them; "
+            f"got {wrong[0] if wrong else brief(curves)}"
+        )
     if labels is None:
         labels = _default_labels(given)
     if isinstance(labels, str) or len(labels) != len(given):
@@ -195,7 +200,7 @@ def _outputs(given: list[Curve], output: Any) -> list[int]:
         return [names.index(str(output))]
     if isinstance(output, int | np.integer) and -len(names) <= output < len(names):
         return [int(output) % len(names)]
-    raise ValueError(f"There is no output {output!r}; the outputs are {str(names)[1:-1]}.")
+    raise ValueError(f"there is no output {brief(output)}; there are {brief(list(names))}")
 
 
 def _line(one: Curve, label: str | None, o: int, centered: bool) -> Line:
@@ -245,15 +250,18 @@ def _drop_unknown(sets: list[list[Line]], given: list[Curve], column: Column | N
     """Keep "missing" and "any other" only where rows or, without them, the background know them."""
     for lines in sets:
         for line, one in zip(lines, given, strict=True):
-            if column is None:
-                other, missing = True, one.missing_seen is not False
-            else:
-                other, missing = _has_other(line, column), bool(column.missing.any())
             line.special = {
                 name: value
                 for name, value in line.special.items()
-                if (other if name == OTHER else missing)
+                if _is_known(name, line, one, column)
             }
+
+
+def _is_known(name: drawing.NoLevel, line: Line, one: Curve, column: Column | None) -> bool:
+    """Tell whether rows or, without them, the background know "missing" or "any other"."""
+    if name == OTHER:
+        return column is None or _has_other(line, column)
+    return one.missing_seen is not False if column is None else column.has(name)
 
 
 def _has_other(line: Line, column: Column) -> bool:
@@ -301,21 +309,24 @@ def _draw_numbers(
     entries: list[tuple] = []
     for i, line in enumerate(lines):
         colour = _colour(i)
+        width = 1.6 + 1.2 * (len(lines) - 1 - i)  # a line that lies on another leaves its edges
         if line.kind == "steps":
             # a conditional curve has values of its own at single numbers: points, not steps
             point = np.nextafter(line.x[:-1], np.inf) == line.x[1:]
             edges = np.clip(np.append(line.x[:-1][~point], line.x[-1]), low, high)
             drawn: Any = ax.stairs(
-                line.values[~point], edges, baseline=None, color=colour, linewidth=1.6
+                line.values[~point], edges, baseline=None, color=colour, linewidth=width
             )
             if point.any():
                 ax.plot(line.x[1:][point], line.values[point], "o", color=colour, markersize=5)
         elif line.kind == "points":
-            (drawn,) = ax.plot(line.x, line.values, "o", color=colour, markersize=3.5)
+            size = (3.5 if len(line.x) <= MANY else 2.0) + width - 1.6
+            (drawn,) = ax.plot(line.x, line.values, "o", color=colour, markersize=size,
+                               markeredgewidth=0)  # fmt: skip
         else:
             marker = "o" if len(line.x) <= 30 else ""
             (drawn,) = ax.plot(line.x, line.values, marker=marker, markersize=3.5, color=colour,
-                               linewidth=1.6)  # fmt: skip
+                               linewidth=width)  # fmt: skip
         entries += [(drawn, line.label)] if line.label is not None else []
         for name, value in line.special.items():
             above = i % 2 == 0  # of two close lines both words are read

@@ -11,6 +11,7 @@ import numpy as np
 
 from skattr._numbers import count, raw
 from skattr.explanation import Explanation
+from skattr.messages import brief
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,6 +24,7 @@ NEGATIVE_TO_POSITIVE = (BLUE, "#F7F7F7", ORANGE)
 GREY = "#8C8C8C"  # readable on white and on black
 LONGEST = 32  # characters of a name that are drawn
 ACROSS = 3  # panels next to each other
+ALIKE = 20.0  # outputs of a regressor share an axis if none is larger than another by this factor
 TALLEST = 160.0  # inches: beyond 2^16 pixels no picture can be saved
 
 LITERAL: dict[str, Any] = {
@@ -79,7 +81,7 @@ class Panels:
             if not isinstance(axes, list | tuple) or len(axes) != n:
                 raise ValueError(
                     f"ax must be {n} Axes, one for each output, or choose one of the outputs by "
-                    f"output=, of {str(tuple(outputs))[1:-1]}; got {ax!r}"
+                    f"output=, of {brief(list(outputs))}; got {brief(ax)}"
                 )
             outer = [True] * n
         else:
@@ -108,18 +110,28 @@ class Panels:
         part = sum(self.outer) / len(self.outer)  # of the panels have names of their own
         return width_beside(self.axes[0], part * names_in_points(names))
 
-    def share(self, axis: str) -> None:
-        """Give all panels the same limits of values, "x" or "y"."""
+    def share(self, axis: str, scale: str) -> None:
+        """Give all panels the same limits of values, "x" or "y", if they can be compared."""
         limits = np.array([getattr(ax, f"get_{axis}lim")() for ax in self.axes])
-        for ax in self.axes:
-            getattr(ax, f"set_{axis}lim")(limits.min(), limits.max())
+        if comparable(scale, limits.max(axis=1) - limits.min(axis=1)):
+            for ax in self.axes:
+                getattr(ax, f"set_{axis}lim")(limits.min(), limits.max())
 
-    def colorbar(self, mappable: Any, **options: Any) -> Any:
-        """Draw one colour bar beside all axes."""
-        whole = self.axes[0] if len(self.axes) == 1 else self.axes
-        bar = self.axes[0].figure.colorbar(mappable, ax=whole, pad=0.02, **options)
-        bar.outline.set_visible(False)
-        return bar
+
+def colorbar(axes: list[Axes], mappable: Any, aspect: float = 30, **options: Any) -> Any:
+    """Draw one colour bar beside all axes."""
+    whole = axes[0] if len(axes) == 1 else axes
+    bar = axes[0].figure.colorbar(mappable, ax=whole, pad=0.02, aspect=aspect, **options)
+    bar.outline.set_visible(False)
+    return bar
+
+
+def comparable(scale: str, sizes: np.ndarray) -> bool:
+    """Tell whether outputs have one unit, as classes have, or at least sizes that are alike.
+
+    The outputs of a regressor may be a price and a share, which no axis shows together.
+    """
+    return scale not in ("", "prediction") or sizes.max() <= ALIKE * sizes.min()
 
 
 def colours_of(n: int) -> list[Any]:
@@ -165,7 +177,10 @@ def others(n: int) -> str:
 def check(explanation: Any, output: Any, max_features: Any = 1) -> list[Explanation]:
     """Return the explanations of the output chosen or of all outputs, or say what is wrong."""
     if not isinstance(explanation, Explanation):
-        raise TypeError(f"an Explanation is drawn, not a {type(explanation).__name__}")
+        raise TypeError(
+            "explanation must be an Explanation, which explainer.explain(X) returns; got "
+            f"{brief(explanation)}"
+        )
     check_count("max_features", max_features)
     if len(explanation) == 0:
         raise ValueError("this explanation has no rows to draw")
@@ -235,9 +250,16 @@ class Ranking:
         return np.column_stack([drawn, values[:, self.rest].sum(axis=1)])
 
 
-def mean_sizes(values: Sequence[np.ndarray]) -> np.ndarray:
-    """Return the mean over rows and outputs of |value|, (g,), by which columns are ranked."""
-    return np.mean([np.abs(v).mean(axis=0) for v in values], axis=0)
+def mean_sizes(values: Sequence[np.ndarray], scale: str) -> np.ndarray:
+    """Return the mean over rows and outputs of |value|, (g,), by which columns are ranked.
+
+    Outputs that cannot be compared count alike, by the shares that columns have in them.
+    """
+    means = np.array([np.abs(v).mean(axis=0) for v in values])  # (k, g)
+    totals = means.sum(axis=1, keepdims=True)
+    if not comparable(scale, totals):
+        means = np.divide(means, totals, out=np.zeros_like(means), where=totals > 0)
+    return means.mean(axis=0)
 
 
 def mean_and_error(sizes: np.ndarray, std_error: np.ndarray | None, ranking: Ranking) -> tuple:
@@ -295,6 +317,12 @@ def legend(ax: Axes, entries: Sequence[tuple[Any, str]], **options: Any) -> None
     drawn = ax.legend(artists, ["-"] * len(artists), frameon=False, fontsize="small", **options)
     for text, (_, name) in zip(drawn.get_texts(), entries, strict=True):
         text.set(text=name, **LITERAL)
+
+
+def legend_above(ax: Axes, entries: Sequence[tuple[Any, str]], titled: bool) -> None:
+    """Draw a legend on the right above the axes, and above their title if they have one."""
+    legend(ax, entries, ncols=2, loc="lower right", bbox_to_anchor=(1, 1),
+           borderaxespad=2.2 if titled else 0.2)  # fmt: skip
 
 
 def height_of(n_rows: int) -> float:
@@ -356,3 +384,8 @@ def width_beside(ax: Axes, names: float) -> float:
 def width_in_points(ax: Axes) -> float:
     """Return the width of axes as they are now, in points."""
     return ax.get_window_extent().width / ax.figure.dpi * 72
+
+
+def height_in_points(ax: Axes) -> float:
+    """Return the height of axes as they are now, in points."""
+    return ax.get_window_extent().height / ax.figure.dpi * 72

@@ -30,6 +30,7 @@ def heatmap(
 
     Rows are ordered by prediction or, without predictions, along the first principal axis of the
     values. Colours are centred at 0; the largest hundredth of values shares the last colour.
+    Several outputs have one panel each, with one scale of colours if they have one unit.
     Several outputs have one panel each, with the same columns and colours.
 
     Parameters
@@ -65,7 +66,7 @@ def heatmap(
     ones = drawing.check(explanation, output, max_features)
     drawing.check_count("max_rows", max_rows)
     values = [drawing.values_of(one, centered) for one in ones]
-    ranking = drawing.Ranking.of(drawing.mean_sizes(values), max_features)
+    ranking = drawing.Ranking.of(drawing.mean_sizes(values, explanation.scale), max_features)
     names = ranking.names(explanation)
     drawn = [_rows(one, v, max_rows) for one, v in zip(ones, values, strict=True)]
     colours = [ranking.columns(v)[rows].T for v, rows in zip(values, drawn, strict=True)]  # (m, n)
@@ -73,7 +74,14 @@ def heatmap(
     height = max(drawing.height_of(len(names)), 3.2)
     outputs = [one.output_names[0] for one in ones]
     panels = drawing.Panels.of(ax, outputs, (7.6, height), (3.8, height + 0.3), names)
-    image, extend = _draw(panels.axes, colours, len(ranking.first))
+    most = np.array([np.abs(each).max() for each in colours])
+    together = drawing.comparable(explanation.scale, most)
+    for part in [[*range(len(ones))]] if together else [[o] for o in range(len(ones))]:
+        beside = [panels.axes[o] for o in part]
+        image, extend = _draw(beside, [colours[o] for o in part], len(ranking.first))
+        bar = drawing.colorbar(beside, image, extend=extend, extendfrac=0.02, format=numbers())
+        of = outputs[part[0]] if len(part) == 1 else None
+        bar.set_label(drawing.value_label(centered, explanation.scale, of), **drawing.LITERAL)
     for axes, outer, rows in zip(panels.axes, panels.outer, drawn, strict=True):
         drawing.name_rows(axes, names, outer)
         axes.set_ylim(len(names) - 0.5, -0.5)
@@ -83,9 +91,6 @@ def heatmap(
         first = ", " if len(ones) == 1 else "\n"
         order = "the first principal axis" if ones[0].predictions is None else "prediction"
         axes.set_xlabel(f"{some}{first}ordered by {order}", **drawing.LITERAL)
-    bar = panels.colorbar(image, aspect=30, extend=extend, extendfrac=0.02, format=numbers())
-    of = outputs[0] if len(ones) == 1 else None
-    bar.set_label(drawing.value_label(centered, explanation.scale, of), **drawing.LITERAL)
     return panels.result()
 
 

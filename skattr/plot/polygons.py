@@ -8,6 +8,7 @@ import numpy as np
 
 from skattr import frames
 from skattr._numbers import count
+from skattr.messages import brief
 from skattr.pieces import ReluNetwork
 from skattr.plot import drawing
 from skattr.plot.ticks import numbers
@@ -82,7 +83,7 @@ def _place(names: list[str], output: Any) -> int:
         return names.index(str(output))
     if isinstance(output, int | np.integer) and -len(names) <= output < len(names):
         return range(len(names))[output]
-    raise ValueError(f"there is no output {output!r}; the outputs are {str(tuple(names))[1:-1]}")
+    raise ValueError(f"there is no output {brief(output)}; there are {brief(list(names))}")
 
 
 def _range(points: dict, names: list) -> list:

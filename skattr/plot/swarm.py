@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 BINS = 120  # values that are closer than this part of the axis stand on each other
-LINE = 0.4  # inches between two columns
-WIDEST = 0.32  # of the distance between two columns
+LINE, NAMED_LINE = 0.4, 0.5  # inches between two columns, and if levels are named in between
+WIDEST = 0.32  # of the distance between two columns: how far points reach up and down
 SIZES: dict[str, Any] = {"marker": "o", "linewidths": 0.7, "rasterized": True}
 
 
@@ -72,7 +72,7 @@ def beeswarm(
     ones = drawing.check(explanation, output, max_features)
     drawing.check_count("max_points", max_points)
     values = [drawing.values_of(one, centered) for one in ones]
-    ranking = drawing.Ranking.of(drawing.mean_sizes(values), max_features)
+    ranking = drawing.Ranking.of(drawing.mean_sizes(values, explanation.scale), max_features)
     rows = drawing.even(len(explanation), max_points)
     names = ranking.names(explanation)
     colours = np.full((len(rows), len(names)), np.nan)  # rank in the column
@@ -87,7 +87,7 @@ def beeswarm(
                 column = frames.to_list(frames.column(explanation.data, places[j][0]))
                 levels[line] = np.fromiter(column, object, len(column))[rows]
 
-    height = 1.2 + LINE * len(names) + 0.3
+    height = 1.5 + (NAMED_LINE if levels else LINE) * len(names)
     outputs = [one.output_names[0] for one in ones]
     panels = drawing.Panels.of(
         ax, outputs, (7.2, max(height, 2.6)), (4.4, max(height, 2.6) + 0.3), names
@@ -99,17 +99,18 @@ def beeswarm(
         heights = np.column_stack([stack(x, points.min(), points.max()) for x in points.T])
         entries = _scatter(axes, points, heights + np.arange(len(names)), colours, missing)
         drawing.name_rows(axes, names, panels.outer[o])
+        if len(names) - 1 in levels:
+            axes.set_ylim(len(names) - 0.1, -0.6)  # with room for the levels of the last line
         drawing.bare(axes, "top", "right", "left")
         label = drawing.value_label(centered, ones[o].scale, outputs[o])
         drawing.label_x(axes, f"{label}\n{some}" if some else label)
-        if entries and o == len(outputs) - 1:  # above the axes: "best" would look at every point
-            above: dict[str, Any] = {"loc": "lower right", "bbox_to_anchor": (1, 1)}
-            pad = 0.2 if len(outputs) == 1 else 2.2  # above the title
-            drawing.legend(axes, entries, ncols=2, borderaxespad=pad, **above)
-    panels.share("x")
+        if entries and o == len(outputs) - 1:
+            drawing.legend_above(axes, entries, len(outputs) > 1)
+    panels.share("x", explanation.scale)
     width = 0.9 * panels.width(names)  # beside the colours
     for axes, value in zip(panels.axes, values, strict=True):
-        for line, own in levels.items():
+        room = (1 - 2 * WIDEST) * drawing.height_in_points(axes) / len(names)  # between lines
+        for line, own in levels.items() if room > drawing.font_points("x-small") + 2 else ():
             _name_levels(axes, line, ranking.columns(value)[rows, line], own, width)
     if not np.isnan(colours).all():
         _scale(panels)
@@ -195,7 +196,8 @@ def _scale(panels: drawing.Panels) -> None:
     """Draw the bar of colours."""
     from matplotlib.cm import ScalarMappable
 
-    bar = panels.colorbar(ScalarMappable(cmap=_low_to_high()), aspect=40, ticks=[0, 1])
+    colours = ScalarMappable(cmap=_low_to_high())
+    bar = drawing.colorbar(panels.axes, colours, aspect=40, ticks=[0, 1])
     bar.ax.set_yticklabels(["low", "high"])
     bar.set_label("value of the column", labelpad=-12)
     bar.ax.tick_params(length=0)
@@ -204,7 +206,8 @@ def _scale(panels: drawing.Panels) -> None:
 def _name_levels(ax: Axes, line: int, x: np.ndarray, levels: np.ndarray, width: float) -> None:
     """Write the names of levels below their points: of the most common ones, if there is room.
 
-    The axes are so many points wide.
+    A name begins or ends at its points where there is no room for it right below them. The axes
+    are so many points wide.
     """
     codes, names = pd.factorize(pd.Series(levels, dtype=object).map(drawing.raw_text))
     points = drawing.font_points("x-small")
@@ -215,9 +218,12 @@ def _name_levels(ax: Axes, line: int, x: np.ndarray, levels: np.ndarray, width: 
         if names[code] == "missing":
             continue
         middle = float(np.median(x[codes == code]))
-        half = (drawing.text_width(len(names[code]), points) / 2 + 3) * wide
-        if all(middle + half < a or middle - half > b for a, b in taken):
-            taken.append((middle - half, middle + half))
-            ax.annotate(names[code], (middle, line + WIDEST), (0, -1), ha="center", va="top",
-                        textcoords="offset points", fontsize="x-small", color=drawing.ink(),
-                        **drawing.LITERAL)  # fmt: skip
+        size = drawing.text_width(len(names[code]), points) * wide
+        for side, begin in {"center": size / 2, "right": size, "left": 0.0}.items():
+            left, right = middle - begin - 3 * wide, middle - begin + size + 3 * wide
+            if low <= left and right <= high and all(right < a or left > b for a, b in taken):
+                taken.append((left, right))
+                ax.annotate(names[code], (middle, line + WIDEST), (0, -3), ha=side, va="top",
+                            textcoords="offset points", fontsize="x-small", color=drawing.ink(),
+                            **drawing.LITERAL)  # fmt: skip
+                break

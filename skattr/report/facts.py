@@ -9,9 +9,8 @@ from importlib import metadata
 from typing import Any
 
 import numpy as np
-from sklearn.pipeline import Pipeline
 
-from skattr import frames
+from skattr import frames, models
 from skattr._numbers import count, formatter, small
 from skattr._version import __version__
 from skattr.explanation import Explanation
@@ -56,7 +55,7 @@ def summary(explainer: Any, explanation: Explanation, settings: Any) -> list[tup
         ("Rows explained", f"{n:,} rows of {d:,} columns; {g:,} attributions"),
         ("Background", f"{explainer.n_background_:,} rows"),
         ("Mean of f over the background", _base(explanation)),
-        ("Engine", ", ".join(explanation.engine)),
+        ("Engine", ", ".join(dict.fromkeys(explanation.engine))),
         ("Accuracy", _accuracy(explainer, explanation)),
         ("Seed", _seed(explainer, explanation)),
         ("Versions", versions(explainer)),
@@ -76,18 +75,13 @@ def subtitle(explainer: Any, explanation: Explanation) -> str:
 
 def explains(explanation: Explanation) -> str:
     """Return the scale of the values, and the outputs."""
-    outputs = ", ".join(shown(name) for name in explanation.output_names)
-    scale = shown(explanation.scale) or "output"
-    return scale if outputs == scale else f"{scale} of {outputs}"
+    names = [shown(name) for name in explanation.output_names]
+    return models.output_in_words(shown(explanation.scale), names)
 
 
 def model_name(explainer: Any) -> str:
     """Return the classes of the model, step by step."""
-    model = explainer.estimator_
-    if isinstance(model, Pipeline):
-        kinds = [getattr(step, "__name__", type(step).__name__) for _, step in model.steps]
-        return shown("Pipeline: " + " → ".join(kinds), 400)
-    return shown(getattr(model, "__name__", type(model).__name__))
+    return shown(models.in_words(explainer.estimator_), 400)
 
 
 def versions(explainer: Any) -> str:

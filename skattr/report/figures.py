@@ -112,7 +112,7 @@ def overview(explanation: Explanation, max_features: int, output: str) -> tuple[
                 explanation, max_features=max_features, max_points=MOST_POINTS, ax=ax
             ),
             f"Beeswarm: centred values{of} of the rows explained, for {n} columns",
-            height + 0.3,
+            1.3 + 0.45 * n,
             shaded=True,
         ),
     )
@@ -136,7 +136,7 @@ def panel(
     if column.is_group or (not include_data and (curve is None or curve.kind != "steps")):
         return None
     if curve is None or not _is_drawn(curve):
-        return _cloud(column, values, output)
+        return _cloud(column, values, output, "" if curve is None else curve.scale)
     from skattr import plot
 
     data = column.parts[0] if include_data else None
@@ -153,7 +153,7 @@ def _is_drawn(curve: Any) -> bool:
     return curve.kind != "function"  # which would evaluate the model again
 
 
-def _cloud(column: Column, values: np.ndarray, output: str) -> Picture | None:
+def _cloud(column: Column, values: np.ndarray, output: str, scale: str) -> Picture | None:
     """Return the rows explained as points (x_j, value)."""
     if column.is_level:
         return None
@@ -174,7 +174,7 @@ def _cloud(column: Column, values: np.ndarray, output: str) -> Picture | None:
             ax.xaxis.set_major_locator(ticks)
             ax.xaxis.set_major_formatter(ConciseDateFormatter(ticks))
         drawing.label_x(ax, shown(column.name, 40), years=True)
-        drawing.label_y(ax, "attribution, centred")
+        drawing.label_y(ax, drawing.value_label(True, scale, output))
 
     alt = f"Points: centred values of {column.name} for {output} at the rows explained"
     return draw(paint, alt, 3.0)

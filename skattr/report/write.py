@@ -354,7 +354,7 @@ def _output(
         "beeswarm": beeswarm,
         "ranking": [
             (columns[j].name, write(size[j]), _share(size, j))
-            for j in sorted(top, key=lambda j: -size[j])
+            for j in np.argsort(-size, kind="stable")[: settings.max_features]  # as in the figure
         ],
         "panels": [_panel(one, o, j, columns[j], size, settings) for j in top],
         # its names hold raw values, and the table has all numbers anyway
@@ -406,7 +406,7 @@ def _panel(
 def _kind(curve: Any) -> str:
     if curve.kind == "function":
         return "a function, evaluated at the rows explained"
-    return f"{curve.kind}, {len(curve.to_frame())} of them"
+    return f"{curve.kind}, {len(curve.to_frame()):,} of them"
 
 
 def _waterfalls(

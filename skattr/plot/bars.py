@@ -20,13 +20,14 @@ def bar(
     output: Any = None,
     max_features: int = 20,
     centered: bool = True,
-    ax: Axes | None = None,
-) -> Axes:
+    ax: Any = None,
+) -> Any:
     """Draw the importance of columns, the mean over rows of |value|, with error bars.
 
     An error bar is one standard error of that mean, over rows; with approximate values their own
-    standard errors are part of it. The bars of several outputs are stacked; number and error bar
-    are then those of the sum.
+    standard errors are part of it. The bars of several classes are stacked; number and error bar
+    are then those of the sum. Outputs that have no common unit, such as a price and a share, have
+    one panel each.
 
     Parameters
     ----------
@@ -39,11 +40,11 @@ def bar(
     centered : bool, default True
         Whether to take the offset off.
     ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
+        Where to draw, one Axes for each panel; a new figure by default.
 
     Returns
     -------
-    Axes
+    Axes, or array of Axes if there are several panels
 
     Examples
     --------
@@ -59,28 +60,47 @@ def bar(
     """
     ones = drawing.check(explanation, output, max_features)
     sizes = [np.abs(drawing.values_of(one, centered)) for one in ones]  # of each output (n, g)
-    ranking = drawing.Ranking.of(drawing.mean_sizes(sizes), max_features)
+    ranking = drawing.Ranking.of(drawing.mean_sizes(sizes, explanation.scale), max_features)
+    names = ranking.names(explanation)
+    together = drawing.comparable(explanation.scale, np.array([size.mean() for size in sizes]))
+    parts = [[*range(len(ones))]] if together else [[o] for o in range(len(ones))]
+
+    height = drawing.height_of(len(names)) + 0.3 * (len(ones) > 1)
+    titles = [""] if together else [one.output_names[0] for one in ones]
+    panels = drawing.Panels.of(ax, titles, (6.4, height), (4.4, height), names)
+    width = panels.width(names)
+    for axes, outer, part in zip(panels.axes, panels.outer, parts, strict=True):
+        drawn = [ones[o] for o in part]
+        _draw(axes, drawn, [sizes[o] for o in part], ranking, centered, width)
+        drawing.name_rows(axes, names, outer)
+        drawing.bare(axes, "top", "right")
+        of = drawn[0].output_names[0] if len(drawn) == 1 else None
+        drawing.label_x(axes, drawing.value_label(centered, explanation.scale, of, "mean of |{}|"))
+    return panels.result()
+
+
+def _draw(
+    ax: Axes,
+    ones: list[Explanation],
+    sizes: list[np.ndarray],
+    ranking: drawing.Ranking,
+    centered: bool,
+    width: float,
+) -> None:
+    """Draw the bars of one output or, stacked, of several; there are so many points for them."""
     errors = [drawing.errors_of(one, centered) for one in ones]
     known = [error for error in errors if error is not None]
     whole = np.sum(known, axis=0) if known else None
     total, error = drawing.mean_and_error(np.sum(sizes, axis=0), whole, ranking)
-    names = ranking.names(explanation)
-
-    height = drawing.height_of(len(names)) + 0.3 * (len(ones) > 1)
-    ax = drawing.new_axes(ax, 6.4 + drawing.more_for(names), height)
-    places = np.arange(len(names))
+    places = np.arange(len(total))
     if len(ones) == 1:
         colours = [drawing.BLUE] * len(ranking.first) + [drawing.GREY] * (len(ranking.rest) > 0)
         ax.barh(places, total, height=0.7, color=colours)
     else:
-        _stack(ax, [ranking.columns(size).mean(axis=0) for size in sizes], explanation.output_names)
+        means = [ranking.columns(size).mean(axis=0) for size in sizes]
+        _stack(ax, means, tuple(one.output_names[0] for one in ones))
     draw_errors(ax, total, error, places)
-    drawing.name_rows(ax, names)
-    _write_sizes(ax, total, error, drawing.width_beside(ax, drawing.names_in_points(names)))
-    drawing.bare(ax, "top", "right")
-    of = ones[0].output_names[0] if len(ones) == 1 else None
-    drawing.label_x(ax, drawing.value_label(centered, explanation.scale, of, "mean of |{}|"))
-    return ax
+    _write_sizes(ax, total, error, width)
 
 
 def _stack(ax: Axes, means: list[np.ndarray], names: tuple[str, ...]) -> None:
