@@ -156,7 +156,7 @@ class Term:
         engine, exact = self.engine, self.engine.exact
         how = "exact"
         if not exact:
-            how = f"approximate (tol={options.tol:g}, max_evals={options.max_evals:,})"
+            how = f"approximate (tol={options.tol:g}, max_evals={options.max_evals})"
         parts = [f"{self.measure!r}: engine {engine.name}, {how}"]
         if not self.passes:
             return "; ".join([*parts, "computed along with another term"])
