@@ -74,8 +74,9 @@ class Curve:
         """Return the attribution at some values, (m,), or (m, k) for several outputs."""
         if isinstance(values, str) or not np.iterable(values):
             values = [values]
-        if not hasattr(values, "dtype"):  # a list may hold strings and None
-            values = frames.as_column(values)
+        objects = isinstance(values, np.ndarray) and values.dtype.kind == "O" and values.ndim == 1
+        if objects or not hasattr(values, "dtype"):  # which may hold strings and None
+            values = frames.as_column(list(values))
         if np.ndim(values) != 1:
             raise ValueError(
                 f"column {self.feature!r}: values are one-dimensional, not of shape {values.shape}"
@@ -103,7 +104,8 @@ class Curve:
         The `kind` of a row of levels is "level", "missing" or "other", which stands for all levels
         that the model does not know; the `level` of the last two is only a name ("missing", "any
         other"), which a level may have too. Where the model tells None from NaN, there are the rows
-        "missing (None)" and "missing (NaN)".
+        "missing (None)" and "missing (NaN)". Of a model that keeps no names of levels (catboost)
+        the table has the levels of the background, and "any other" only if these are all.
         """
         frame, values = self._table.rows()
         if len(self.output_names) == 1:
@@ -135,6 +137,7 @@ class CellTable:
 
     def evaluate(self, values: Any, name: Any) -> np.ndarray:
         """Look the values up, casting as the model does."""
+        self.grid.warn_of_rounding({self.k: values})
         return self.values[self.grid.encode_values(self.k, values)]
 
     def rows(self) -> tuple[pd.DataFrame, np.ndarray]:
@@ -169,6 +172,10 @@ class BinnedTable:
 
     def evaluate(self, values: Any, name: Any) -> np.ndarray:
         """Look the values up, casting as the model does."""
+        self.cells.grid.warn_of_rounding({self.cells.k: values})
+        return self._look_up(values)
+
+    def _look_up(self, values: Any) -> np.ndarray:
         codes = self.cells.grid.encode_values(self.cells.k, values)
         result = self._sum(codes, [curve.bins.of(values) for _, curve in self.curves])
         gone = np.isnan(result[:, 0])
@@ -211,11 +218,11 @@ class BinnedTable:
         cuts = np.concatenate([curve.bins.cuts() for _, curve in self.curves])
         ends = np.union1d(ends, cuts[(cuts > ends[0]) & (cuts < ends[-1])])
         frame = pd.DataFrame({"lower": ends[:-1], "upper": ends[1:], "closed": "right"})
-        values = self.evaluate(between(ends), None)
+        values = self._look_up(between(ends))
         if -np.inf in cuts:  # a value of the background, with rows of its own behind it
             first = pd.DataFrame({"lower": [-np.inf], "upper": [-np.inf], "closed": ["both"]})
             frame = pd.concat([first, frame], ignore_index=True)
-            values = np.concatenate([self.evaluate(np.array([-np.inf]), None), values])
+            values = np.concatenate([self._look_up(np.array([-np.inf])), values])
         missing = grid.missing_code(k)
         if missing is not None:
             frame.loc[len(frame)] = [np.nan, np.nan, "missing"]

@@ -265,6 +265,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         self._refuse_open_columns()
         X = self._rows(X)
         X, weights = that_count(X, _weights(sample_weight, X))
+        self._read().name_levels(X)
         self._keep_points(X)
         self._keep_missing(X)
         fit_to = self._fit_to(X, weights)

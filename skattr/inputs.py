@@ -46,7 +46,7 @@ def check_X(explainer: BaseEstimator, X: Any, *, reset: bool) -> Any:
             explainer,
             X,
             reset=reset,
-            dtype=None if _holds_words(X, None if reset else explainer) else "numeric",
+            dtype=None if _stays_as_it_is(X, explainer, reset) else "numeric",
             # what takes missing values decides about infinite ones itself
             ensure_all_finite=not takes_missing(explainer.estimator),
         )
@@ -76,16 +76,20 @@ def _refuse_other_kinds(X: Any) -> None:
         )
 
 
-def _holds_words(X: Any, explainer: Any) -> bool:
-    """Tell whether an array holds words, or did in `fit`: in a few rows all may be missing."""
+def _stays_as_it_is(X: Any, explainer: Any, reset: bool) -> bool:
+    """Tell whether an array holds words, or objects for the steps of a pipeline.
+
+    An encoder that learned objects does not take numbers, and in a few rows all words may be
+    missing, so that `explain` goes by what `fit` did.
+    """
     if not isinstance(X, np.ndarray) or X.dtype.kind not in "OU":
         return False
     if X.dtype.kind == "U":
         return True
-    fitted = explainer is not None and isinstance(explainer._row.X, np.ndarray)
-    if fitted and explainer._row.X.dtype.kind == "O":
-        return True
-    return any(isinstance(value, str) for value in X.ravel())
+    if not reset and isinstance(explainer._row.X, np.ndarray):
+        return explainer._row.X.dtype.kind == "O" or any(isinstance(v, str) for v in X.ravel())
+    steps = isinstance(explainer.estimator, Pipeline)
+    return steps or any(isinstance(value, str) for value in X.ravel())
 
 
 def realign(X: Any, names: list) -> Any:
