@@ -670,6 +670,8 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         return FunctionTable(function, self._points[k])
 
     def _at_values(self, a: int, k: int, outputs: list[int], values: Any) -> np.ndarray:
+        if len(values) == 0:  # the background has none that it could show
+            return np.empty((0, len(outputs)))
         rows = frames.with_columns(self._row.X, {k: values})
         found = self._block_values(rows, self.pieces_, [a])
         self._say_what_is_not_done(found.error)

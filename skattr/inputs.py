@@ -67,6 +67,8 @@ def _refuse_other_kinds(X: Any) -> None:
         raise TypeError(f"X must be a table, got {brief(X)}: read the file first")
     if hasattr(kind, "predict") or hasattr(kind, "explain"):
         raise TypeError(f"X must be a table, got a model or an explainer ({kind.__name__})")
+    if isinstance(X, np.ndarray) and X.dtype.kind == "c":
+        raise ValueError("Complex data not supported: X must hold real numbers")
     flat = isinstance(X, list | tuple) and len(X) > 0 and np.ndim(X[0]) == 0
     if flat or len(getattr(X, "shape", ())) == 1:
         raise ValueError(

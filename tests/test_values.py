@@ -24,7 +24,7 @@ from sklearn.preprocessing import (
     TargetEncoder,
 )
 
-from skattr import MeasureExplainer
+from skattr import MeasureExplainer, axioms
 from skattr.measures import (
     Baseline,
     Coefficient,
@@ -312,6 +312,22 @@ def test_missing_that_the_encoder_learned_and_the_background_lacks():
     assert values["level", "a"] == pytest.approx(1, abs=1e-3)
     # None is a level that the encoder does not know: all zeros
     assert values["missing", "missing (None)"] == pytest.approx(values["other", "any other"])
+
+
+def test_a_black_box_at_a_column_that_is_missing_in_all_rows():
+    X = pd.DataFrame({"g": pd.Series([None, None], dtype="category"), "x": [1.0, 2.0]})
+    explainer = MeasureExplainer(lambda X: X["g"].isna() + X["x"], PartialDependence()).fit(X)
+    assert explainer.curve("g").to_frame().columns.tolist() == ["x", "value"]
+    assert explainer.curve("g")([None]) == pytest.approx([2.5])
+
+
+def test_complex_numbers_are_refused_and_not_printed():
+    X = np.ones((50, 3)) * 1j
+    explainer = MeasureExplainer(lambda X: X[:, 0])
+    with pytest.raises(ValueError, match=r"^Complex data not supported: X must hold real numbers$"):
+        explainer.fit(X)
+    with pytest.raises(ValueError, match=r"^X must hold real numbers, got complex ones$"):
+        axioms.check(PartialDependence(), X)
 
 
 def test_words_of_tables_stay_apart_in_reports():
