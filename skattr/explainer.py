@@ -246,6 +246,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         self._model.refuse_open_columns()
         X = self._rows(X)
         X, weights = drop_zero_weights(X, _weights(sample_weight, X))
+        self._model.name_levels(X)
         fit = self._fit_measure(X, weights)
         batch = [term.unfitted() for term in self._plan]
         for term in batch:
@@ -512,6 +513,8 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _at_values(self, a: int, k: int, values: Any) -> np.ndarray:
         """Return an attribution of one column at raw values, (n, n_outputs), by integrating it."""
+        if len(values) == 0:  # the background has none that it could show
+            return np.empty((0, len(self.output_names_)))
         result = self._block_values(self._model.rows_with(k, values), self._model.pieces, [a])
         self._warn_unconverged(result.error)
         return result.values[:, 0]

@@ -73,6 +73,8 @@ def as_table(X: Any, name: str = "X") -> Any:
     if len(table.shape) != 2 or 0 in table.shape:
         what = type(X).__name__ if table.ndim == 0 else f"an array of shape {table.shape}"
         raise ValueError(f"{name} must be a DataFrame or an array (n, d) with rows, got {what}")
+    if getattr(getattr(table, "dtype", None), "kind", "") == "c":
+        raise ValueError(f"{name} must hold real numbers, got complex ones")
     return table
 
 

@@ -47,7 +47,7 @@ def check_X(explainer: BaseEstimator, X: Any, *, reset: bool) -> Any:
             explainer,
             X,
             reset=reset,
-            dtype=None if _holds_words(X, None if reset else explainer) else "numeric",
+            dtype=None if _stays_as_it_is(X, explainer, reset) else "numeric",
             # what takes missing values decides about infinite ones itself
             ensure_all_finite=not takes_missing(explainer.estimator),
         )
@@ -71,6 +71,8 @@ def _refuse_other_kinds(X: Any) -> None:
         raise TypeError(f"X must be a table with rows and columns, got {got}")
     if hasattr(kind, "predict") or hasattr(kind, "explain"):
         raise TypeError(f"X must be a table, got a model or an explainer ({kind.__name__})")
+    if isinstance(X, np.ndarray) and X.dtype.kind == "c":
+        raise ValueError("Complex data not supported: X must hold real numbers")
     flat = isinstance(X, list | tuple) and len(X) > 0 and np.ndim(X[0]) == 0
     if flat or len(getattr(X, "shape", ())) == 1:
         raise ValueError(
@@ -80,16 +82,22 @@ def _refuse_other_kinds(X: Any) -> None:
         )
 
 
-def _holds_words(X: Any, explainer: Any) -> bool:
-    """Tell whether an array holds words, or did in `fit`: in a few rows all may be missing."""
+def _stays_as_it_is(X: Any, explainer: Any, reset: bool) -> bool:
+    """Tell whether an array holds words, or objects for the steps of a pipeline.
+
+    An encoder that learned objects does not take numbers, and in a few rows all words may be
+    missing, so that `explain` goes by what `fit` did.
+    """
     if not isinstance(X, np.ndarray) or X.dtype.kind not in "OU":
         return False
     if X.dtype.kind == "U":
         return True
-    fitted = explainer is not None and isinstance(explainer._model.row.X, np.ndarray)
-    if fitted and explainer._model.row.X.dtype.kind == "O":
-        return True
-    return any(isinstance(value, str) for value in X.ravel())
+    if not reset and isinstance(explainer._model.row.X, np.ndarray):
+        return explainer._model.row.X.dtype.kind == "O" or any(
+            isinstance(v, str) for v in X.ravel()
+        )
+    steps = isinstance(explainer.estimator, Pipeline)
+    return steps or any(isinstance(value, str) for value in X.ravel())
 
 
 def realign(X: Any, names: list) -> Any:

@@ -59,8 +59,8 @@ class ReadModel:
         self.output.names = named_outputs(output_names, self.output.names)
         self._check(estimator, X)
         self.scale = self.output.scale_in_words(_spread_out(X))
-        self.pieces.name_levels(X)
         self.grid: Grid | None = self.pieces.grid
+        self.name_levels(X)
 
     def _choose_output(self, estimator: Any, X: Any, output: str) -> tuple[Output, Kept]:
         """Choose the output and read the model, at the first row that it takes."""
@@ -90,6 +90,12 @@ class ReadModel:
         if self._pieces is None:
             self._pieces = as_pieces(self.output, self.row.X, self.refuted)
         return self._pieces
+
+    def name_levels(self, X: Any) -> None:
+        """Learn from X the names of levels that the model keeps no names of."""
+        self.pieces.name_levels(X)
+        if self.grid is not None and self.grid is not self.pieces.grid:  # they were read again
+            self.grid.name_levels(X)
 
     def refuse_open_columns(self) -> None:
         """Raise if the cells of a column are only those met so far, so that batches differ."""

@@ -3,28 +3,36 @@
 A CSV file has no types. The background's are those that pandas would infer, except where an
 encoder of the model knows better: levels that it learned as text stay text ("01" is not 1, and
 "None" is not missing if it is a level). The data are then read as the background: each cell becomes
-a value of the background's dtype, or is named with its row and column.
+a value of the kind that the background holds, or is named with its row and column, and values go
+into the background's dtype as they do everywhere (`values.settle`).
+
+Columns that pandas' parser finds to hold numbers, or True and False, are taken from it; all others
+are read as text and parsed here.
 """
 
 from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from skattr.frames import NUMBERS, distinct_levels
+from skattr.frames import NUMBERS
+from skattr.values import EXACT, held, settle
 
+PANDAS = tuple(int(part) for part in pd.__version__.split(".")[:2])
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 MISSING = ("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND",
            "1.#QNAN", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null")  # fmt: skip
 ZONE = r"(?:Z|[+-]\d{2}:?\d{2})\s*$"  # at the end of a time
 BOOLEANS = {"True": True, "TRUE": True, "true": True,
             "False": False, "FALSE": False, "false": False}  # fmt: skip
-WHOLE = 2**53  # up to here float64 has all integers
+# before pandas 3.1 its parser rounds the last digit wrongly unless told not to
+PRECISION: dict = {"float_precision": "round_trip"} if PANDAS < (3, 1) else {}
 WORDS = {
     "boolean": "True or False",
     "number": "a number",
@@ -56,7 +64,12 @@ def read_background(path: str, index: str | None, names: Any, levels: dict) -> T
     levels : dict
         Column → the levels that an encoder of the model knows, as in `known_levels`.
     """
-    table = _read(path, index, names)
+
+    def is_right(name: Any, dtype: np.dtype) -> bool:
+        known = levels.get(name)
+        return known is None or (isinstance(known, np.ndarray) and known.dtype.kind in "biuf")
+
+    table = _read(path, index, names, is_right)
     if _is_csv(path):
         for name in table.frame:
             table.frame[name] = _inferred(table.frame[name], levels.get(name), path)
@@ -68,7 +81,14 @@ def read_data(path: str, index: str | None, levels: dict, background: pd.DataFra
 
     Raises a ValueError with the row and the column of a cell that does not fit.
     """
-    table = _read(path, index, list(background.columns))
+
+    def is_right(name: Any, dtype: np.dtype) -> bool:
+        like = background[name].dtype
+        if dtype == np.bool_:
+            return like == np.bool_
+        return like in (np.float64, np.int64)
+
+    table = _read(path, index, list(background.columns), is_right)
     for name in table.frame:
         column, like = table.frame[name], background[name]
         if _is_csv(path) and _kind(like) == "nothing":  # no value in the background would tell
@@ -86,12 +106,22 @@ def _is_csv(path: str) -> bool:
     return Path(path).suffix.lower() == ".csv"
 
 
-def _read(path: str, index: str | None, names: Any) -> Table:
-    """Return a file's columns that are wanted; those of a CSV file as text."""
+def _read(path: str, index: str | None, names: Any, is_right: Callable) -> Table:
+    """Return a file's columns that are wanted.
+
+    Those of a CSV file are text, but for columns of numbers or booleans where `is_right(name,
+    dtype)`.
+    """
     notes: list[str] = []
     if _is_csv(path):
         wanted = [*names] if isinstance(names, list) else []
-        frame = _read_csv(path, wanted + ([] if index is None else [index]), notes)
+        wanted += [] if index is None else [index]
+
+        def takes(name: Any, dtype: np.dtype) -> bool:
+            unwanted = isinstance(names, list) and name not in names
+            return name != index and (unwanted or is_right(name, dtype))
+
+        frame = _read_csv(path, wanted, notes, takes)
     else:
         frame = _read_parquet(path)
     if frame.empty:
@@ -126,7 +156,7 @@ def _some(frame: pd.DataFrame) -> str:
     return ", ".join(names) + (" …" if frame.shape[1] > 20 else "")
 
 
-def _read_csv(path: str, wanted: list, notes: list[str]) -> pd.DataFrame:
+def _read_csv(path: str, wanted: list, notes: list[str], takes: Callable) -> pd.DataFrame:
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
             lines = [line for _, line in zip(range(100), file, strict=False)]
@@ -134,14 +164,18 @@ def _read_csv(path: str, wanted: list, notes: list[str]) -> pd.DataFrame:
             raise ValueError("the file is empty")
         separator = _separator(lines, wanted)
         header, width = _header(lines, separator, wanted)
-        with open(path, "rb") as file:
-            cells = pd.read_csv(
-                file, sep=separator, dtype=str, keep_default_na=False, na_filter=False,
-                index_col=False, header=0, names=range(width), encoding="utf-8-sig",
-            )  # fmt: skip
-        frame = cells.iloc[:, : len(header)].set_axis(header, axis=1)
-        if (cells.iloc[:, len(header) :] != "").any(axis=None):
+        numbers = pd.DataFrame()
+        if separator != ";":  # there may be decimal commas
+            found = _parse(path, separator, width, na_values=list(MISSING), **PRECISION)
+            numbers = found[[k for k, name in enumerate(header) if _is_clean(found[k])
+                             and takes(name, found[k].dtype)]]  # fmt: skip
+        rest = [k for k in range(width) if k not in numbers]
+        some = rest if len(rest) < width else None
+        cells = _parse(path, separator, width, na_filter=False, dtype=str, usecols=some)
+        if (cells[range(len(header), width)] != "").any(axis=None):
             raise ValueError(f"the first line names {len(header)} columns, a row has {width}")
+        both = pd.concat([numbers, cells], axis=1) if len(numbers.columns) else cells
+        frame = both[range(len(header))].set_axis(header, axis=1)
     except UnicodeDecodeError as error:
         raise ValueError(f"{path}: this is not UTF-8 text ({error.reason})") from error
     except (ValueError, csv.Error) as error:  # pandas' ParserError is one
@@ -152,6 +186,22 @@ def _read_csv(path: str, wanted: list, notes: list[str]) -> pd.DataFrame:
         notes.append("numbers have decimal commas")
         return frame.apply(_with_points)
     return frame
+
+
+def _parse(path: str, separator: str, width: int, **options: Any) -> pd.DataFrame:
+    """Return the columns of a CSV file, by position; rows are checked if all are asked for."""
+    with open(path, "rb") as file:
+        return pd.read_csv(
+            file, sep=separator, keep_default_na=False, index_col=False, header=0,
+            names=range(width), encoding="utf-8-sig", low_memory=False, **options,
+        )  # fmt: skip
+
+
+def _is_clean(column: pd.Series) -> bool:
+    """Tell whether the parser found booleans, or numbers none of which it may have rounded."""
+    if column.dtype == np.float64:
+        return column.notna().any() and not (column[np.isfinite(column)].abs() >= EXACT).any()
+    return column.dtype in (np.int64, np.bool_)
 
 
 def _header(lines: list[str], separator: str, wanted: list) -> tuple[list[str], int]:
@@ -222,7 +272,9 @@ def parquet(call: Any) -> Any:
 
 
 def _emptied(cells: pd.Series, levels: Any) -> pd.Series:
-    """Return the cells of a CSV file with None where they are missing."""
+    """Return the cells of a CSV file with None where text is missing."""
+    if not pd.api.types.is_string_dtype(cells.dtype):
+        return cells
     if isinstance(levels, pd.CategoricalDtype):
         levels = levels.categories
     known = set() if levels is None else {level for level in levels if isinstance(level, str)}
@@ -236,6 +288,8 @@ def _are_text(levels: np.ndarray) -> bool:
 
 def _inferred(cells: pd.Series, levels: Any, path: str) -> pd.Series:
     """Return a column of a CSV file as what an encoder knows it to be, or as what it looks like."""
+    if not pd.api.types.is_string_dtype(cells.dtype):
+        return cells
     cells = _emptied(cells, levels)
     given = cells.dropna()
     numbers = pd.to_numeric(given, errors="coerce")
@@ -259,25 +313,27 @@ def _inferred(cells: pd.Series, levels: Any, path: str) -> pd.Series:
 def read_as(column: pd.Series, like: pd.Series, path: str) -> pd.Series:
     """Return a column as the dtype of another one; text is parsed.
 
-    What does not fit raises a ValueError with the row and the column. Numbers that the dtype cannot
-    hold (a fraction or a missing value among integers) stay numbers, and levels that are new stay
-    levels: what they mean is the model's to say.
+    What is not of the same kind raises a ValueError with the row and the column. Numbers that the
+    dtype cannot hold (a fraction or a missing value among integers) stay numbers, and levels that
+    are new stay levels: what they mean is the model's to say.
     """
+    levels = like
     if isinstance(like.dtype, pd.CategoricalDtype):
-        return _as_category(column, like.dtype, path)
+        levels = pd.Series(like.dtype.categories)
     if isinstance(column.dtype, pd.CategoricalDtype):
         column = column.astype(object)
-    kind = _kind(like)
-    if column.dtype == like.dtype and _kind(column) in (kind, "nothing"):
+    kind = _kind(levels)
+    if kind == "nothing" or (column.dtype == like.dtype and _kind(column) in (kind, "nothing")):
         return column
     given = column[column.notna()].infer_objects()
-    if kind == "nothing":  # the background has no value that would tell
-        return column
-    if kind not in READ or _kind(given) not in (kind, "text", "nothing"):
+    if kind not in WORDS or _kind(given) not in (kind, "text", "nothing"):
         raise ValueError(_misfit(given, 0, kind, path))
     if kind != "text" and _kind(given) == "text":
-        given = _parsed(given, like, kind, path)
-    return READ[kind](given, column, like, path)
+        given = _parsed(given, levels, kind, path)
+    values = _with_gaps(given, column, levels, kind, path)
+    fitting, fits = held(values.reset_index(drop=True), like.dtype)  # by value: text has no dtype
+    settled = fitting if fits.all() else settle(values, like)
+    return settled.set_axis(column.index).rename(column.name)
 
 
 def _kind(column: pd.Series) -> str:
@@ -331,80 +387,37 @@ def _misfit(column: pd.Series, i: int, kind: str, path: str) -> str:
     )
 
 
-def _as_category(column: pd.Series, dtype: pd.CategoricalDtype, path: str) -> pd.Series:
-    """Return a column as categories; a level that is new comes after those of the background."""
-    values = read_as(column, pd.Series(dtype.categories, name=column.name), path)
-    new = [v for v in distinct_levels(values) if v not in dtype.categories]
-    return values.astype(pd.CategoricalDtype([*dtype.categories, *new], dtype.ordered))
-
-
-def _as_numbers(given: pd.Series, column: pd.Series, like: pd.Series, path: str) -> pd.Series:
-    whole = given.dtype.kind in "iu"
-    gaps = len(given) < len(column)
-    if whole and gaps and not isinstance(like.dtype, pd.api.extensions.ExtensionDtype):
-        far = np.flatnonzero(given.abs() > WHOLE)
+def _with_gaps(
+    given: pd.Series, column: pd.Series, like: pd.Series, kind: str, path: str
+) -> pd.Series:
+    """Return the values that are given in their places, and what is missing in the others."""
+    if kind == "date" and len(given):
+        zones = [getattr(dtype, "tz", None) is None for dtype in (given.dtype, like.dtype)]
+        if zones[0] != zones[1]:
+            raise ValueError(f"{_misfit(given, 0, 'date', path)}: one of them has a time zone")
+    if len(given) == len(column):
+        return given
+    there = column.notna().to_numpy()
+    if kind == "number" and like.dtype != object:
+        whole = given.dtype.kind in "iu"
+        if whole and isinstance(like.dtype, pd.api.extensions.ExtensionDtype):
+            cells = pd.Series(pd.NA, index=range(len(column)), dtype="Int64")
+            cells[there] = given.to_numpy()
+            return cells
+        far = np.flatnonzero(whole & (given.abs() > EXACT))
         if len(far):
             raise ValueError(
                 f"{_misfit(given, int(far[0]), 'number', path)}: beyond 2**53, and the column has "
                 "missing values"
             )
-    if like.dtype == object:
-        return _placed(given.astype(object), column, _gap(like))
-    plain = given.astype(np.float64) if not whole or gaps else given
-    if not gaps:
-        return _fitting(plain, like.dtype, plain)
-    cells = np.full(len(column), np.nan)
-    cells[column.notna().to_numpy()] = plain
-    other = pd.Series(cells, index=column.index, name=column.name)
-    if isinstance(like.dtype, np.dtype):
-        return _fitting(other, like.dtype, other)
-    return _fitting(_placed(given.astype(object), column, pd.NA), like.dtype, other)
-
-
-def _as_booleans(given: pd.Series, column: pd.Series, like: pd.Series, path: str) -> pd.Series:
-    objects = _placed(given.astype(object), column, _gap(like))
-    if like.dtype == object or (len(given) < len(column) and like.dtype == bool):
-        return objects
-    return objects.astype(like.dtype)
-
-
-def _as_dates(given: pd.Series, column: pd.Series, like: pd.Series, path: str) -> pd.Series:
-    if (getattr(given.dtype, "tz", None) is None) != (getattr(like.dtype, "tz", None) is None):
-        raise ValueError(f"{_misfit(given, 0, 'date', path)}: one of them has a time zone")
-    whole = _placed(given, column, pd.NaT).astype(given.dtype)
-    return _fitting(whole, like.dtype, whole)
-
-
-def _as_durations(given: pd.Series, column: pd.Series, like: pd.Series, path: str) -> pd.Series:
-    whole = _placed(given, column, pd.NaT).astype(given.dtype)
-    return _fitting(whole, like.dtype, whole)
-
-
-def _as_text(given: pd.Series, column: pd.Series, like: pd.Series, path: str) -> pd.Series:
-    return _placed(given.astype(object), column, _gap(like)).astype(like.dtype)
-
-
-def _placed(given: pd.Series, column: pd.Series, gap: Any) -> pd.Series:
-    """Return the values of a column that are given, and a gap in the place of the others."""
-    cells = np.full(len(column), gap, dtype=object)
-    cells[column.notna().to_numpy()] = given.to_list()
-    return pd.Series(cells, index=column.index, name=column.name, dtype=object)
-
-
-def _gap(like: pd.Series) -> Any:
-    """Return what is missing in a column, NaN where nothing is."""
+        numbers = np.full(len(column), np.nan)
+        numbers[there] = given
+        return pd.Series(numbers)
     gaps = like[like.isna()]
-    return gaps.iloc[0] if len(gaps) else np.nan
-
-
-def _fitting(values: pd.Series, dtype: Any, other: pd.Series) -> pd.Series:
-    """Return values as a dtype where that changes none of them, else another column."""
-    try:
-        typed = values.astype(dtype)
-    except (TypeError, ValueError, OverflowError):
-        return other
-    there = other.notna()
-    return typed if (typed[there] == other[there]).all() else other
+    objects = np.full(len(column), gaps.iloc[0] if len(gaps) else np.nan, dtype=object)
+    objects[there] = given.to_list()
+    cells = pd.Series(objects, dtype=object)
+    return cells.astype(given.dtype) if kind in ("date", "duration") and len(given) else cells
 
 
 INFERRED = {
@@ -416,10 +429,3 @@ INFERRED = {
     "timedelta": "duration",
     "timedelta64": "duration",
 } | {name: "number" for name in NUMBERS if name != "empty"}
-READ = {
-    "boolean": _as_booleans,
-    "number": _as_numbers,
-    "date": _as_dates,
-    "duration": _as_durations,
-    "text": _as_text,
-}

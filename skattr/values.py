@@ -2,8 +2,12 @@
 
 A value is brought to the column's dtype where that dtype holds it exactly: 2.0 is an integer, "a" a
 category, a date of another unit a date. Nothing is rounded, truncated or parsed. What the dtype
-does not hold (2.6 or a missing value among integers, a new category) is kept as it is (`settle`,
-for `explain`, `curve` and `Baseline`), or refused by row and column (`fit_column`, for files).
+does not hold (2.6 or a missing value among integers, a new category) is kept as it is. `explain`,
+`curve`, `Baseline` and files all come in through `settle`; what a cell of a file means is read
+before (`tables.py`).
+
+Behind fitted steps, which compute in the background's dtype, a model of boxes tells apart only what
+a column of float32 holds: other numbers are `rounded` to it there, with a warning.
 """
 
 from __future__ import annotations
@@ -96,33 +100,6 @@ def _is_number(dtype: Any) -> bool:
     return _numpy_kind(dtype) is not None
 
 
-def fit_column(values: Any, like: pd.Series, name: Any, rows: Any = None) -> pd.Series:
-    """Return values as a column of the dtype of `like`, or name the first row that does not fit.
-
-    Parameters
-    ----------
-    values : pandas Series, array or list
-        The values.
-    like : pandas Series
-        A column of the background.
-    name : label
-        The column, for the error.
-    rows : sequence, optional
-        What the rows are called in the error; their positions by default.
-    """
-    series = as_series(values)
-    column, fits = held(series, like.dtype)
-    if not fits.all():
-        first = int(np.argmin(fits))
-        row = first if rows is None else rows[first]
-        what = "a missing value" if is_missing(series.iloc[first]) else repr(series.iloc[first])
-        raise ValueError(
-            f"column {name!r}, row {row}: {what} does not fit the background's column, which "
-            f"holds {in_words(like)}"
-        )
-    return column
-
-
 def narrow_float(like: Any) -> np.dtype | None:
     """Return the dtype of a column of float32 or float16, None of any other column."""
     if isinstance(like.dtype, nw.dtypes.DType):
@@ -143,6 +120,17 @@ def rounded(values: Any, like: Any) -> Any:
         return values
     with np.errstate(over="ignore"):
         return np.where(missing, np.nan, numbers).astype(kind)
+
+
+def is_held(values: Any, like: Any) -> bool:
+    """Tell whether a column of float32 or float16 holds all of some numbers; others hold all."""
+    kind = narrow_float(like)
+    if kind is None:
+        return True
+    series = as_series(values)
+    missing = series.isna().to_numpy(bool)
+    numbers = _numbers(series, missing)
+    return numbers is None or bool((missing | _fitting(numbers, kind)).all())
 
 
 def in_words(column: Any) -> str:

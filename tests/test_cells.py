@@ -9,6 +9,7 @@ from sklearn.ensemble import GradientBoostingRegressor, RandomForestRegressor
 
 from skattr.kernels import lookup
 from skattr.pieces import as_pieces, choose_output
+from skattr.pieces.bisection import last_rounded
 from skattr.pieces.readers.sklearn_trees import last_left
 
 LIMIT = float(np.finfo(np.float32).max)
@@ -22,6 +23,17 @@ def test_last_left_is_the_largest_float64_that_goes_left(threshold):
     beyond = np.nextafter(edge, np.inf)
     if beyond < LIMIT:
         assert float(np.float32(beyond)) > threshold
+
+
+@given(thresholds, st.sampled_from(["f4", "f2"]))
+def test_last_rounded_is_the_largest_float64_that_is_rounded_down(cut, kind):
+    kind = np.dtype(kind)
+    limit = float(np.finfo(kind).max)
+    if abs(cut) >= limit:
+        return
+    edge = last_rounded(np.array([cut]), kind)[0]
+    assert float(kind.type(edge)) <= cut
+    assert float(kind.type(np.nextafter(edge, np.inf))) > cut
 
 
 def test_a_threshold_at_infinity_stays_there():

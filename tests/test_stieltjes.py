@@ -442,7 +442,7 @@ def test_points_of_trees(product, name, seed):
 
 
 def in_double(X):
-    """A background that holds every number: float32 behind steps refuses those that it rounds."""
+    """A background that holds every number: float32 behind steps rounds, and warns."""
     if isinstance(X, np.ndarray):
         return X.astype(np.float64)
     if isinstance(X, pd.DataFrame):

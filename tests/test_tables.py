@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
-from skattr import MeasureExplainer, cli
+from skattr import MeasureExplainer, cli, tables
 from skattr.levels import known_levels, model_columns
 from skattr.tables import read_as, read_background, read_data
 
@@ -63,6 +63,49 @@ def test_a_background_is_what_pandas_reads(name, tmp_path):
     text = text.replace("column,0", "column,number", 1)
     wanted = pd.read_csv(io.StringIO(text))
     pd.testing.assert_frame_equal(background_of(tmp_path, text), wanted)
+
+
+MORE_CELLS = {
+    "spaces": [" 1", "2 ", "3"],
+    "booleans and numbers": ["1", "0", "True"],
+    "infinite": ["inf", "-Infinity", "2"],
+    "too large for float64": ["1e400", "2"],
+    "too large for int64": ["18446744073709551615", "99999999999999999999"],
+    "large with a hole": ["9007199254740993", "", "5"],
+    "large with a fraction": ["9007199254740993", "0.5"],
+    "many digits": ["0.1000000000000000055511151231257827", "3.14159265358979312"],
+    "holes only": ["", "NA"],
+    "leading zeros": ["007", "+4", "-0"],
+}
+
+
+@pytest.mark.parametrize("cells", [*CELLS.values(), *MORE_CELLS.values()])
+def test_what_the_parser_finds_is_what_the_text_says(cells, tmp_path, monkeypatch):
+    text = "a,b\n" + "".join(f"{cell},{i}\n" for i, cell in enumerate(cells))
+    path = write(tmp_path, "test.csv", text)
+    like = pd.DataFrame({"a": [0.5, 1.0], "b": [1, 2]})
+
+    def results():
+        found = []
+        for call in (
+            lambda: read_background(path, None, ["a", "b"], NO_LEVELS),
+            lambda: read_data(path, None, NO_LEVELS, like),
+            lambda: read_data(path, None, NO_LEVELS, like.astype({"a": int})),
+            lambda: read_data(path, None, NO_LEVELS, like.astype({"a": bool})),
+        ):
+            try:
+                found.append(call().frame)
+            except ValueError as error:
+                found.append(str(error))
+        return found
+
+    fast = results()
+    monkeypatch.setattr(tables, "_is_clean", lambda column: False)
+    for one, other in zip(fast, results(), strict=True):
+        if isinstance(one, str) or isinstance(other, str):
+            assert one == other
+        else:
+            pd.testing.assert_frame_equal(one, other)
 
 
 # Data: as the background ------------------------------------------------------------------------

@@ -55,6 +55,10 @@ class ColumnFunction(ABC):
         """Return the codes of raw values, (n,), or None where there are no cells."""
         return None
 
+    def warn_of_rounding(self, values: Any) -> None:
+        """Warn if the background's dtype does not hold values, so that they are rounded to it."""
+        return None
+
     def evaluate(self, values: Any) -> np.ndarray:
         """Evaluate it at raw values, (n, k), encoding them first; no value may lie off it."""
         return self.at(self.encode(values), values)[0]

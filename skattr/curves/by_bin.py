@@ -111,6 +111,10 @@ class SumByCodeAndBin(ColumnFunction):
         """Return the codes of raw values, cast as the model casts them."""
         return self.base.encode(values)
 
+    def warn_of_rounding(self, values: Any) -> None:
+        """Warn if a float32 background does not hold the values."""
+        self.base.warn_of_rounding(values)
+
     def at(self, codes: np.ndarray | None, values: Any) -> tuple[np.ndarray, np.ndarray]:
         """Add up what codes and bins have."""
         result, off = self.base.values[codes], [ON_IT]

@@ -91,6 +91,10 @@ class ByCode(ColumnFunction):
         """Return the codes of raw values, cast as the model casts them."""
         return self.grid.encode_values(self.k, values)
 
+    def warn_of_rounding(self, values: Any) -> None:
+        """Warn if a float32 background does not hold the values."""
+        self.grid.warn_of_rounding({self.k: values})
+
     def at(self, codes: np.ndarray | None, values: Any) -> tuple[np.ndarray, np.ndarray]:
         """Look the codes up."""
         return self.values[codes], ON_IT

@@ -103,8 +103,9 @@ class Curve:
         """Return the attribution at some values, (m,), or (m, k) for several outputs."""
         if isinstance(values, str) or not np.iterable(values):
             values = [values]
-        if not hasattr(values, "dtype"):  # a list may hold strings and None
-            values = frames.as_column(values)
+        objects = isinstance(values, np.ndarray) and values.dtype.kind == "O" and values.ndim == 1
+        if objects or not hasattr(values, "dtype"):  # which may hold strings and None
+            values = frames.as_column(list(values))
         if np.ndim(values) != 1:
             raise ValueError(
                 f"column {self.feature!r}: values must be one-dimensional, got shape {values.shape}"
@@ -113,6 +114,7 @@ class Curve:
             text = next((value for value in values if isinstance(value, str)), None)
             if text is not None:  # a model might read numbers from it
                 raise ValueError(f"column {self.feature!r} wants numbers, got {text!r}")
+        self._function.warn_of_rounding(values)
         result = self._function.evaluate(values)[:, self._outputs]
         return result[:, 0] if len(self.output_names) == 1 else result
 
@@ -136,7 +138,8 @@ class Curve:
         The `kind` of a row of levels is "level", "missing" or "other", which stands for all levels
         that the model does not know; the `level` of the last two is only a name ("missing", "any
         other"), which a level may have too. Where the model tells None from NaN, there are the rows
-        "missing (None)" and "missing (NaN)".
+        "missing (None)" and "missing (NaN)". Of a model that keeps no names of levels (catboost)
+        the table has the levels of the background, and "any other" only if these are all.
         """
         frame, values = self._table
         values = values[:, self._outputs]

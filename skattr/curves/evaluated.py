@@ -143,6 +143,10 @@ class Booleans(ColumnFunction):
         """Evaluate the function."""
         return self.function.at(codes, values)
 
+    def warn_of_rounding(self, values: Any) -> None:
+        """Warn if a float32 background does not hold the values."""
+        self.function.warn_of_rounding(values)
+
     def evaluate(self, values: Any) -> np.ndarray:
         """Evaluate the function."""
         return self.function.evaluate(values)

@@ -30,9 +30,7 @@ def _rank(values, edges, codes):
         codes[i] = 1 + low
 
 
-def look_up(
-    codes: np.ndarray, columns: np.ndarray, curve: np.ndarray, out: np.ndarray
-) -> None:
+def look_up(codes: np.ndarray, columns: np.ndarray, curve: np.ndarray, out: np.ndarray) -> None:
     """Fill out[:, a] with the values of curve a at the codes of its column; columns -1 are left.
 
     curve is one flat array (n_codes, k), out (n, g, k); starts of columns are in `columns[1]`.

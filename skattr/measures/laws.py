@@ -183,6 +183,11 @@ class Levels:
 def uniform_law(background: Background, k: int, domain: dict) -> Interval | Levels:
     """Return the uniform law of a column: on its side of the domain, or on its levels."""
     name = background.names[k]
+    if not background.levels[k] and not frames.is_number(background.X, k):
+        raise ValueError(
+            f"column {name!r} holds dates or durations, and uniform laws need numbers: give the "
+            "model a number (such as days) in their place, or use ProductMarginal()"
+        )
     if background.levels[k]:
         if k in domain:
             raise ValueError(f"domain names column {name!r}, which has levels, not a range")

@@ -51,6 +51,18 @@ def between(ends: np.ndarray) -> np.ndarray:
     return inside
 
 
+def last_rounded(cuts: np.ndarray, kind: np.dtype) -> np.ndarray:
+    """Return the largest float64 numbers whose float32 (or float16) is still <= each cut."""
+    with np.errstate(over="ignore"):
+        low = cuts.astype(kind)
+        low = np.where(low > cuts, np.nextafter(low, kind.type(-np.inf)), low)
+        high = np.nextafter(low, kind.type(np.inf))
+        middle = low + (high.astype(np.float64) - low) / 2  # or one below: ties go to the even one
+        goes = middle.astype(kind) <= low
+    last = np.where(goes, middle, np.nextafter(middle, -np.inf))
+    return np.where(np.isfinite(cuts) & np.isfinite(high), last, cuts)
+
+
 def monotone_ends(rank: Rank, start: float) -> np.ndarray:
     """Return the ends of the intervals on which a function is constant.
 

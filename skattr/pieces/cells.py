@@ -118,6 +118,7 @@ class Cells:
     takes_infinite: bool = True
     dtype: Any = np.float64  # of the number
     partition: tuple | None = None  # ends of intervals on the raw scale, and their codes
+    anonymous: bool = False  # whether labels are only what data named: the model keeps no names
 
     def __post_init__(self) -> None:
         if isinstance(self.signatures, Ranks):  # of levels behind one-hot columns
@@ -143,6 +144,12 @@ class Cells:
             and isinstance(self.signatures, np.ndarray)
             and self.signatures[0, 0] <= 0
         )
+
+    @property
+    def all_named(self) -> bool:
+        """Whether each level that the model knows has a label."""
+        named = {code for _, code in self.labels or []}
+        return not self.anonymous or named >= set(range(1, self.n_codes))
 
     def ranks_by_input(self) -> Iterator[np.ndarray]:
         """Yield the ranks of each input by code, (n_codes,)."""

@@ -112,7 +112,7 @@ def _model_levels(inputs: list[Input], levels: dict) -> Cells:
     labels = [
         (level, code) for code, level in enumerate(every, start=1) if type(level) is not Nameless
     ]
-    return Cells(inputs, ranks, labels=labels)
+    return Cells(inputs, ranks, labels=labels, anonymous=not labels)
 
 
 # -- levels, sent through the fitted steps -------------------------------------------------------
@@ -233,9 +233,9 @@ def _between_cuts(grid: Grid, k: int) -> Cells:
     found = [np.empty(0)]
     for s, source in enumerate(inputs):
         if source.track.kind in NEAR:
-            found.append(source.edges)
+            found.append(grid.raw_cuts(k, source.edges))
         elif source.track.kind == CUTS:
-            found.append(np.array(source.track.known, float))
+            found.append(grid.raw_cuts(k, source.track.known))
         elif source.track.kind == MONOTONE:
             rank = grid.ranker(k, s)
             found.append(jumps(rank, *reach(rank, float(grid.present(k)))))

@@ -17,12 +17,12 @@ from scipy import sparse
 
 from skattr import frames
 from skattr.parallel import in_order
-from skattr.pieces.bisection import between, monotone_ends
+from skattr.pieces.bisection import between, last_rounded, monotone_ends
 from skattr.pieces.cells import GONE, OTHER, Cells, Ranks, missing_rows, unknown_level
 from skattr.pieces.routes import Route, dense, few_levels, refusals
 from skattr.pieces.steps import CUTS, MISSING, MONOTONE, NUMBER, PARTIAL, RAW, SAME, Track
 from skattr.storage import Kept
-from skattr.values import narrow_float, rounded
+from skattr.values import is_held, narrow_float, rounded
 
 NEAR = (RAW, SAME)  # kinds of inputs whose edges are raw numbers
 
@@ -69,6 +69,11 @@ class Grid:
         """The columns whose cells cannot be enumerated."""
         return [k for k, cells in enumerate(self.cells) if cells.open]
 
+    @property
+    def behind_steps(self) -> bool:
+        """Whether some columns pass through fitted steps."""
+        return any(route.steps is not None for route in self.routes)
+
     def without_table(self) -> list[int]:
         """Return the columns whose cells may be no levels and no intervals on the raw scale."""
         return [
@@ -108,10 +113,10 @@ class Grid:
         the kept row apart from the others, which steps might cast together with them.
         """
         columns = list(range(len(self.cells)) if columns is None else columns)
-        wide = frames.wider(X, self.row.X) if any(r.steps for r in self.routes) else []
+        wide = frames.wider(X, self.row.X) if self.behind_steps else []
         if not wide:
             return self._encode_rows(X, n_jobs, new, columns)
-        self._refuse_rounding(X, wide)
+        self.warn_of_rounding({k: frames.column(X, k) for k in wide})
         rest = [k for k in columns if k not in wide]
         codes = np.empty((len(self.cells), len(X)), np.int32)
         for some in (rest, [k for k in columns if k in wide]):
@@ -120,22 +125,26 @@ class Grid:
                 codes[some] = self._encode_rows(rows, n_jobs, new, some)[some]
         return codes
 
-    def _refuse_rounding(self, X: Any, columns: list[int]) -> None:
-        """Refuse numbers that the background's float32 would round: the cells are its own."""
-        for k in columns:
-            column, like = frames.column(X, k), frames.column(self.row.X, k)
-            kind = narrow_float(like)
-            numbers = rounded(column, like)
-            if kind is None or numbers is column:
-                continue
-            exact = frames.to_float(column)
-            off = (numbers != exact) & ~np.isnan(exact)
-            if off.any():
-                raise ValueError(
-                    f"column {self.names[k]!r} is {kind} in the background, which does not hold "
-                    f"{exact[off][0]!s}: give both in one dtype, the background as float64, or "
-                    f"X.astype({kind.name!r})"
-                )
+    def warn_of_rounding(self, columns: dict[int, Any]) -> None:
+        """Warn of numbers that the float32 of a column rounds: its cells are those of float32."""
+        names = self.behind_steps and [
+            self.names[k]
+            for k, values in columns.items()
+            if not is_held(values, frames.column(self.row.X, k))
+        ]
+        if names:
+            warnings.warn(
+                f"the columns {names} are float32 in the background, and the steps in front of the "
+                "model compute in it: numbers that float32 does not hold are rounded to it; give "
+                "the background as float64 to keep them",
+                stacklevel=2,
+            )
+
+    def raw_cuts(self, k: int, cuts: Any) -> np.ndarray:
+        """Return cuts between numbers that column k holds as cuts between all float64 numbers."""
+        kind = narrow_float(frames.column(self.row.X, k))
+        cuts = np.asarray(cuts, np.float64)
+        return cuts if kind is None else last_rounded(cuts, kind)
 
     def rows_with(self, columns: dict[int, Any]) -> Any:
         """Return the kept row repeated, with some columns set to values as the column holds them.
@@ -152,8 +161,7 @@ class Grid:
         codes = np.empty((len(self.cells), n), np.int32)
         by_level = self._by_level(X, columns)
         by_row = [k for k in columns if k not in by_level]
-        behind = any(route.steps is not None for route in self.routes)
-        with refusals(X, self.row.X, self._inputs, behind):
+        with refusals(X, self.row.X, self._inputs, self.behind_steps):
             for block in self.blocks(n):
                 rows = X if block == slice(0, n) else frames.take_rows(X, block)
                 inputs = self._inputs(rows, set(by_row))
@@ -302,10 +310,13 @@ class Grid:
         return found
 
     def other_labels(self, k: int, levels: list) -> list[tuple[str, str, int]]:
-        """Return label, kind and code of missing, and of any other than levels, where taken."""
+        """Return label, kind and code of missing, and of any other than levels, where taken.
+
+        There is no "any other" beside levels that the model knows and of which nobody knows names.
+        """
         found = missing_rows(self.missing_codes(k))
         other = unknown_level(levels)
-        if other is None:
+        if other is None or not self.cells[k].all_named:
             return found
         if other == self._unknown.get(k):
             code = self._unknown_codes.get(k)
@@ -324,10 +335,13 @@ class Grid:
     def name_levels(self, X: Any) -> None:
         """Name the levels of columns of which the model keeps no names, as far as X has them."""
         for k, cells in enumerate(self.cells):
-            if cells.labels == []:
-                levels = frames.distinct_levels(frames.column(X, k))
-                codes = self.encode_values(k, frames.as_column(levels))
-                cells.labels = list(zip(levels, codes.tolist(), strict=True))
+            if cells.anonymous:
+                known = {level for level, _ in cells.labels or []}
+                found = frames.distinct_levels(frames.column(X, k))
+                levels = [level for level in found if level not in known]
+                codes = self.encode_values(k, frames.as_column(levels)) if levels else np.empty(0)
+                new = zip(levels, codes.astype(int).tolist(), strict=True)
+                cells.labels = [*(cells.labels or []), *new]
 
     def present(self, k: int) -> float:
         """Return some number that column k may hold."""
@@ -376,13 +390,15 @@ class Grid:
                 return None
             try:
                 if source.track.kind == CUTS:
-                    ends = np.r_[-np.inf, np.unique(source.track.known), np.inf]
+                    ends = np.r_[-np.inf, np.unique(self.raw_cuts(k, source.track.known)), np.inf]
                 elif source.track.kind in NEAR:
-                    ends = np.r_[-np.inf, source.edges[np.isfinite(source.edges)], np.inf]
+                    edges = np.unique(self.raw_cuts(k, source.edges))
+                    ends = np.r_[-np.inf, edges[np.isfinite(edges)], np.inf]
                 else:
                     ends = monotone_ends(self.ranker(k, mains[0]), float(self.present(k)))
                 for value in source.track.replaced:  # a cell of its own
-                    ends = np.union1d(ends, [np.nextafter(value, -np.inf), value])
+                    sides = [np.nextafter(value, -np.inf), value]
+                    ends = np.union1d(ends, self.raw_cuts(k, sides))
                 cells.partition = (ends, self.encode_values(k, between(ends)))
             except (TypeError, ValueError):
                 return None

@@ -171,7 +171,7 @@ def _width(estimator: Any, method: str, X: Any, readable: tuple[str, ...]) -> in
     """Return the number of values a row, by looking at one."""
     try:
         return _call(estimator, method, X).shape[1]
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         if not readable:
             raise
         words = not hasattr(estimator, "steps")  # steps may take them
