@@ -12,9 +12,7 @@ import pandas as pd
 
 from skattr import frames
 from skattr.pieces import Grid
-from skattr.pieces.bisection import between
-from skattr.pieces.cells import MISSING, OTHER, missing_rows
-from skattr.pieces.grid import level_frame
+from skattr.pieces.cells import MISSING, OTHER, between, level_frame, missing_rows
 
 
 class Curve:

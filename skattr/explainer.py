@@ -49,7 +49,7 @@ from skattr.measures.base import as_terms, copy_terms
 from skattr.messages import brief
 from skattr.parallel import in_order
 from skattr.pieces import Boxes, Grid, Output, Pieces, as_pieces, choose_output
-from skattr.pieces.company import check_rows_alone
+from skattr.pieces.preprocessing.row_independence import check_row_independence
 from skattr.solution import Found, Solution, joined, merge, plan, prepare, solve
 from skattr.storage import Kept
 
@@ -486,7 +486,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         """Compare what was read with what the model says; a wrong reading is a black box."""
         pieces = self._read()
         self._refuted = pieces.refuted(_spread_out(X))
-        check_rows_alone(self.estimator_, X, self._row.X)
+        check_row_independence(self.estimator_, X, self._row.X)
         if self._refuted is not None:
             self._pieces = None
             warnings.warn(f"{self._refuted}; it is explained as a black box", stacklevel=3)

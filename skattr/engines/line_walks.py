@@ -15,7 +15,8 @@ from skattr.kernels.lines import EVENTS, KNOTS, walk_lines, walk_one_layer
 from skattr.kernels.sparse_rows import tiles
 from skattr.kernels.vectors import aligned
 from skattr.pieces import ReluNetwork
-from skattr.pieces.relu import Layer, Line
+from skattr.pieces.parts import Layer
+from skattr.pieces.relu import Line
 
 
 class Walker:

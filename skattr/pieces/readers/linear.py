@@ -19,14 +19,12 @@ from sklearn.linear_model import (
 )
 from sklearn.linear_model._base import LinearClassifierMixin, LinearModel
 from sklearn.linear_model._stochastic_gradient import BaseSGDRegressor
-from sklearn.utils.validation import validate_data
 
-from skattr.pieces.additive import Linear
 from skattr.pieces.base import Unreadable
-from skattr.pieces.steps import Track
+from skattr.pieces.parts import Linear, rounding_of
+from skattr.pieces.readers.validated import ValidatedFront
 
 GLMS = (PoissonRegressor, GammaRegressor, TweedieRegressor)
-SINGLE = np.dtype(np.float32)
 
 
 def scales(estimator: Any) -> tuple[str, ...]:
@@ -47,9 +45,8 @@ def scales(estimator: Any) -> tuple[str, ...]:
 def read(estimator: Any, scale: str) -> list[Linear]:
     """Read the coefficients."""
     model = estimator.estimator_ if isinstance(estimator, RANSACRegressor) else estimator
-    found = model.coef_
-    coefficients = np.atleast_2d(found.toarray() if sparse.issparse(found) else found)
-    single = coefficients.dtype == SINGLE
+    coef = model.coef_.toarray() if sparse.issparse(model.coef_) else model.coef_
+    coefficients = np.atleast_2d(coef)
     k, m = coefficients.shape
     if m != estimator.n_features_in_ or np.size(model.intercept_) not in (1, k):
         raise Unreadable(
@@ -58,10 +55,10 @@ def read(estimator: Any, scale: str) -> list[Linear]:
         )
     return [
         Linear(
-            LinearFront(estimator),
-            coefficients.astype(np.float64),
-            np.broadcast_to(np.ravel(model.intercept_), k).astype(np.float64),
-            rounding=1e-5 if single else 1e-8,
+            front=ValidatedFront(estimator, "csr"),
+            coefficients=coefficients.astype(np.float64),
+            constant=np.broadcast_to(np.ravel(model.intercept_), k).astype(np.float64),
+            rounding=rounding_of(coefficients.dtype),
         )
     ]
 
@@ -72,21 +69,5 @@ def has_margin(estimator: Any) -> bool:
 
 
 def margin(estimator: Any, X: Any) -> np.ndarray:
-    """Return a GLM's answer before its link."""
+    """Return a GLM's prediction before its link."""
     return estimator._linear_predictor(X)
-
-
-class LinearFront:
-    """The checks that these estimators make: finite numbers, dense or sparse."""
-
-    def __init__(self, estimator: Any) -> None:
-        self.estimator = estimator
-        self.columns = np.arange(estimator.n_features_in_)
-
-    def inputs(self, X: Any) -> Any:
-        """Return X as the model sees it."""
-        return validate_data(self.estimator, X, accept_sparse="csr", reset=False)
-
-    def track(self, c: int, track: Track) -> Track:
-        """Return the track as it is."""
-        return track

@@ -1,8 +1,7 @@
-"""A preprocessing that works column by column, pushed through to raw columns.
+"""The fitted steps before a model, which work column by column.
 
-The fitted steps are never inverted: values of raw columns go through them, and what comes out is
-ranked among the model's own edges. `tracks` says which raw column each output comes from
-(steps.py).
+Steps are never inverted: values of raw columns go through them, and their outputs are ranked among
+the model's own edges. `tracks` says which raw column each output comes from (rules.py).
 """
 
 from __future__ import annotations
@@ -19,14 +18,15 @@ from sklearn.utils._set_output import _get_output_config
 from skattr import frames
 from skattr.models import works_in_place
 from skattr.pieces.base import Unreadable
-from skattr.pieces.steps import RAW, Track, inputs_of, trace
+from skattr.pieces.preprocessing.rules import inputs_of, trace
+from skattr.pieces.preprocessing.tracks import RAW, Track
 
-CHUNK = 2**22  # numbers of a transformed table that are there at a time
-WIDE = 256  # columns from which a sparse table is not made dense
+CHUNK = 2**22  # numbers of a transformed table that are in memory at a time
+WIDE = 256  # columns up to which a sparse table is made dense
 
 
 class Preprocessing:
-    """The fitted steps in front of a model; refuses steps that mix columns (Unreadable)."""
+    """The fitted steps before a model; steps that mix columns are Unreadable."""
 
     def __init__(self, steps: tuple, row: Any) -> None:
         self.steps = steps
@@ -38,7 +38,7 @@ class Preprocessing:
             row = step.transform(row)
         if np.shape(row)[1] != len(tracks):
             raise Unreadable(
-                f"the steps give {np.shape(row)[1]} columns where {len(tracks)} are understood"
+                f"the steps return {np.shape(row)[1]} columns where {len(tracks)} are understood"
             )
         self.tracks = tracks
         self.untouched = {track.column for track in tracks if track.kind == RAW}
@@ -54,13 +54,20 @@ class Preprocessing:
         keep_sparse: bool = True,
         memo: dict | None = None,
     ) -> Any:
-        """Return what the model sees of X.
+        """Return the table that the model sees.
 
-        With `wanted`, only the outputs of these raw columns are right: the parts of a
-        ColumnTransformer that do not touch them are not run, if it is the only step; what they made
-        of one row stands there. Without `keep_sparse`, what it would return as a sparse
-        table may come dense. `memo` keeps what other chains that begin with the same steps made of
-        the same X.
+        Parameters
+        ----------
+        X : table (n, d)
+            Raw columns.
+        wanted : set of int, optional
+            The raw columns whose outputs must be right. The transformers of a ColumnTransformer
+            that is the only step are run for these alone; the others repeat what they return for
+            one row.
+        keep_sparse : bool
+            Whether a sparse table stays sparse; without it, it may come dense.
+        memo : dict, optional
+            What chains that begin with the same steps have returned for the same X.
         """
         memo = {} if memo is None else memo
         if self.in_place:
@@ -69,7 +76,7 @@ class Preprocessing:
             if isinstance(self.steps[0], ColumnTransformer):
                 key: tuple = (id(self.steps[0]), keep_sparse)
                 if key not in memo:
-                    memo[key] = self._parts(X, wanted, keep_sparse)
+                    memo[key] = self._transform_some(X, wanted, keep_sparse)
                 return memo[key]
         for i, step in enumerate(self.steps):
             key = tuple(map(id, self.steps[: i + 1]))
@@ -79,39 +86,38 @@ class Preprocessing:
         return X
 
     def mixes(self, rows: Any) -> Any:
-        """Return the name of a raw column that moves outputs of others, or None.
+        """Return the name of a raw column that changes outputs of other columns, or None.
 
-        That there is none is proved by the structure of the steps; this guards against a wrong
-        table. Half of the columns are moved on by one row in a copy, and the outputs of the others
-        must stay as they are: with the halves that the binary digits of a column's number make,
-        2 log2(d) copies part any two columns.
+        The rules prove that there is none; this guards against a wrong rule. Half of the columns
+        are shifted by one row in a copy, and the outputs of the other half must not change. With
+        the halves given by the binary digits of the columns' numbers, 2 log2(d) copies separate any
+        two columns.
         """
         rows = frames.take_rows(rows, slice(8))
         names = frames.labels(rows)
         numbers = np.arange(len(names))
         digits = (numbers >> np.arange(len(names).bit_length())[:, None]) % 2 == 1
         halves = np.concatenate([digits, ~digits])
-        moved = halves[halves.any(axis=1) & ~halves.all(axis=1)]
-        if not self._moves(rows, moved).any():
+        shifted = halves[halves.any(axis=1) & ~halves.all(axis=1)]
+        if not self._changes_others(rows, shifted).any():
             return None
-        alone = (k for k in numbers if self._moves(rows, (numbers == k)[None]).any())
+        alone = (k for k in numbers if self._changes_others(rows, (numbers == k)[None]).any())
         return names[next(alone, 0)]
 
-    def _moves(self, rows: Any, moved: np.ndarray) -> np.ndarray:
-        """Tell for each set of columns (m, d) whether moving them changes outputs of others."""
+    def _changes_others(self, rows: Any, shifted: np.ndarray) -> np.ndarray:
+        """Tell for each set of columns (m, d) whether shifting them changes outputs of others."""
         n = len(rows)
-        tables: Any = self.transform(frames.shifted(rows, moved))
+        tables: Any = self.transform(frames.shifted(rows, shifted))
         tables = tables.tocsr() if sparse.issparse(tables) else np.asarray(tables)
         owner = np.array([track.column for track in self.tracks], int)
 
         def block(i: int) -> np.ndarray:
-            some: Any = tables[i * n : (i + 1) * n]
-            return some.toarray() if sparse.issparse(some) else some
+            return to_dense(tables[i * n : (i + 1) * n])
 
         first = block(0)
-        result = np.empty(len(moved), bool)
-        for i, here in enumerate(moved):
-            others = ~here[owner]
+        result = np.empty(len(shifted), bool)
+        for i, columns in enumerate(shifted):
+            others = ~columns[owner]
             same = pd.DataFrame(block(i + 1)[:, others]).equals(pd.DataFrame(first[:, others]))
             result[i] = not same
         return result
@@ -120,29 +126,30 @@ class Preprocessing:
         """Return how many rows to transform together."""
         return max(64, CHUNK // max(1, self.n_entries if self.is_wide else len(self.tracks)))
 
-    def _parts(self, X: Any, wanted: set, keep_sparse: bool) -> Any:
-        """Run the parts of a ColumnTransformer that touch the wanted columns."""
+    def _transform_some(self, X: Any, wanted: set, keep_sparse: bool) -> Any:
+        """Run the transformers of a ColumnTransformer that use the wanted columns."""
         (step,) = self.steps
         if _get_output_config("transform", step)["dense"] != "default" or step.transformer_weights:
             return step.transform(X)  # a frame, whose names may matter to what comes next
         as_sparse = step.sparse_output_ and keep_sparse
         blocks: list = []
-        for name, part, columns in step.transformers_:
-            place = step.output_indices_[name]
-            if place.start == place.stop:
+        for name, transformer, columns in step.transformers_:
+            outputs = step.output_indices_[name]
+            if outputs.start == outputs.stop:
                 continue
-            places, table = inputs_of(step, name, columns, X)
-            if not wanted.isdisjoint(places):
-                blocks.append(part.transform(table))
+            indices, table = inputs_of(step, name, columns, X)
+            if not wanted.isdisjoint(indices):
+                blocks.append(transformer.transform(table))
             elif as_sparse:
-                blocks.append(sparse.csr_matrix((len(X), place.stop - place.start)))
+                blocks.append(sparse.csr_matrix((len(X), outputs.stop - outputs.start)))
             else:
-                blocks.append(np.repeat(_dense(self.row[:, place]), len(X), axis=0))
+                blocks.append(np.repeat(to_dense(self.row[:, outputs]), len(X), axis=0))
         if as_sparse:
             checked = [check_array(b, accept_sparse=True, ensure_all_finite=False) for b in blocks]
             return sparse.hstack(checked).tocsr()
-        return np.hstack([_dense(block) for block in blocks])
+        return np.hstack([to_dense(block) for block in blocks])
 
 
-def _dense(table: Any) -> Any:
+def to_dense(table: Any) -> Any:
+    """Return a sparse table as an array, and any other as it is."""
     return table.toarray() if sparse.issparse(table) else table
