@@ -13,7 +13,7 @@ from skattr._typing import override
 from skattr.pieces.cells.levels import few_levels
 from skattr.pieces.columnwise import Columnwise
 from skattr.pieces.parts import Linear
-from skattr.pieces.preprocessing.pipeline import CHUNK
+from skattr.pieces.preprocessing.pipeline import row_blocks
 from skattr.pieces.preprocessing.refusals import refusals
 
 
@@ -38,10 +38,7 @@ class Additive(Columnwise[Linear]):
     def in_blocks(self, X: Any, columns: list[int]) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield the contributions of some columns, a block of rows at a time."""
         width = max([len(columns) * self.n_outputs, *map(len, self.tracks)])
-        size = max(64, CHUNK // width)
-        for start in range(0, len(X), size):
-            block = slice(start, min(start + size, len(X)))
-            rows = X if size >= len(X) else frames.take_rows(X, block)
+        for block, rows in row_blocks(X, width):
             yield block, self._block(rows, columns)
 
     def sums(self, X: Any, weights: np.ndarray) -> np.ndarray:
@@ -76,9 +73,8 @@ class Additive(Columnwise[Linear]):
         wanted = set(columns) if len(columns) < len(self.names) else None
         result = np.zeros((len(X), len(columns), self.n_outputs))
         index = {k: i for i, k in enumerate(columns)}
-        for part, tracks, inputs in zip(
-            self.parts, self.tracks, self.inputs(X, wanted), strict=True
-        ):
+        of_parts = self.inputs(X, wanted)
+        for part, tracks, inputs in zip(self.parts, self.tracks, of_parts, strict=True):
             nonzero = np.flatnonzero((part.coefficients != 0).any(axis=0)).tolist()
             used = {c: index[tracks[c].column] for c in nonzero if tracks[c].column in index}
             if sparse.issparse(inputs):
@@ -98,9 +94,8 @@ class Additive(Columnwise[Linear]):
         k = self.n_outputs
         to = (np.array([*used.values()], int)[:, None] * k + np.arange(k)).ravel()
         data = part.coefficients[:, [*used]].T.ravel()
-        weights = sparse.csr_array(
-            (data, (np.repeat([*used], k), to)), (inputs.shape[1], shape[1] * k)
-        )
+        entries = (data, (np.repeat([*used], k), to))
+        weights = sparse.csr_array(entries, (inputs.shape[1], shape[1] * k))
         return (sparse.csr_array(inputs) @ weights).toarray().reshape(shape)
 
     def is_affine(self, k: int) -> bool:

@@ -69,11 +69,8 @@ class Pieces(ABC):
     def level_values(self, k: int) -> tuple[list, list, list] | None:
         """Return the values that column k may hold, if it is one of levels without cells.
 
-        Returns
-        -------
-        known, missing, other : lists, or None
-            The levels that the model knows, the missing values and another level, as far as the
-            model is not known to refuse them.
+        These are three lists: the levels that the model knows, missing values, and another level;
+        the latter two as far as the model is not known to refuse them.
         """
         return None
 

@@ -12,32 +12,21 @@ from skattr.pieces.base import Pieces
 from skattr.pieces.cells.levels import MISSING_VALUES, unknown_level
 from skattr.pieces.outputs import Output
 from skattr.pieces.parts import Expansion, rounding_of
-from skattr.pieces.preprocessing.pipeline import Preprocessing
-from skattr.pieces.preprocessing.tracks import CUTS, FREE, LEVELS, MISSING, Track
+from skattr.pieces.preprocessing.pipeline import preprocessings
+from skattr.pieces.preprocessing.tracks import Kind, Track
 
 P = TypeVar("P", bound=Expansion)
 
 
 class Columnwise(Pieces, Generic[P]):
-    """A sum of parts, each behind its own steps, which work column by column.
-
-    Parameters
-    ----------
-    parts : list of Expansion
-        What was read.
-    output, row
-        As for all pieces.
-    """
+    """A sum of parts, each behind its own steps, which work column by column."""
 
     def __init__(self, parts: list[P], output: Output, row: Any) -> None:
         super().__init__(output, row)
         self.parts = [part.select(output.columns) for part in parts]
         self.names = frames.labels(row)
         self.constant = np.sum([part.constant for part in self.parts], axis=0)
-        self.chains: dict[tuple, Preprocessing | None] = {}
-        for part in parts:
-            if part.chain not in self.chains:
-                self.chains[part.chain] = Preprocessing(part.steps, row) if part.steps else None
+        self.chains = preprocessings(parts, row)
         self.tracks = [self._tracks(part) for part in parts]
 
     def _tracks(self, part: P) -> list[Track]:
@@ -76,7 +65,8 @@ class Columnwise(Pieces, Generic[P]):
         kinds: list[set] = [set() for _ in self.names]
         for track in (track for tracks in self.tracks for track in tracks):
             kinds[track.column].add(track.kind)
-        return np.array([LEVELS in some and some <= {LEVELS, MISSING} for some in kinds], bool)
+        both = {Kind.LEVELS, Kind.MISSING}
+        return np.array([Kind.LEVELS in some and some <= both for some in kinds], bool)
 
     @override
     def level_values(self, k: int) -> tuple[list, list, list] | None:
@@ -93,13 +83,13 @@ class Columnwise(Pieces, Generic[P]):
     def cuts(self, k: int) -> np.ndarray:
         """Return the points where the functions of a column are known to jump or have a kink."""
         tracks = self.tracks_of(k)
-        cuts = [cut for track in tracks if track.kind == CUTS for cut in track.known]
+        cuts = [cut for track in tracks if track.kind == Kind.CUTS for cut in track.known]
         return np.unique([*cuts, *(point for track in tracks for point in track.breaks or ())])
 
     def is_known(self, k: int) -> bool:
         """Tell whether these functions are smooth except at known points; they may have poles."""
         tracks = self.tracks_of(k)
-        return all(track.kind != FREE and track.breaks is not None for track in tracks)
+        return all(track.kind != Kind.FREE and track.breaks is not None for track in tracks)
 
     @override
     def without_table(self) -> list[int]:

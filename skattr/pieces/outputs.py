@@ -121,18 +121,9 @@ def resolve(
 ) -> Output:
     """Choose the function to explain.
 
-    Parameters
-    ----------
-    estimator : object
-        A fitted estimator, a module or a callable.
-    output : str
-        One of SCALES.
-    readable : tuple of str
-        The scales on which a reader finds pieces, best first.
-    has_margin : bool
-        Whether a reader computes the prediction before the link.
-    X : table (1, d)
-        One row, which shows the number of outputs where the estimator does not tell it.
+    `readable` are the scales on which a reader finds pieces, best first; `has_margin` tells whether
+    a reader computes the prediction before the link; X is one row, which shows the number of
+    outputs where the estimator does not tell it.
     """
     if not isinstance(output, str) or output not in SCALES:
         raise ValueError(f"output must be one of {list(SCALES)}, got {brief(output)}")

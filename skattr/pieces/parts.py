@@ -9,7 +9,7 @@ fitted steps of a pipeline and then the front, which is what the model itself do
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -74,12 +74,13 @@ class Front(ABC):
         return False
 
 
-@dataclass(eq=False, kw_only=True)
+@dataclass(eq=False)
 class Part(ABC):
     """A function with k outputs of the inputs of one front."""
 
     front: Front
     constant: np.ndarray  # (k,)
+    _: KW_ONLY
     steps: tuple = ()  # the fitted steps before the front, in the order in which they run
     rounding: float = 1e-8  # relative error of the model's own arithmetic
 
@@ -113,7 +114,7 @@ class Part(ABC):
         """Return the function with some of its outputs, or with all of them for None."""
 
 
-@dataclass(eq=False, kw_only=True)
+@dataclass(eq=False)
 class Expansion(Part):
     """f = constant + coefficients · φ(v), φ being m functions of the inputs v."""
 
@@ -140,12 +141,12 @@ class Expansion(Part):
         )
 
 
-@dataclass(eq=False, kw_only=True)
+@dataclass(eq=False)
 class Linear(Expansion):
     """A linear function: φ(v) = v."""
 
 
-@dataclass(eq=False, kw_only=True)
+@dataclass(eq=False)
 class Bumps(Expansion):
     """A sum of Gaussian bumps: φ_m(v) = exp(-Σ_i γ_i (v_i - s_mi)²)."""
 
@@ -170,7 +171,7 @@ class Layer(NamedTuple):
     slope: np.ndarray  # (m,)
 
 
-@dataclass(eq=False, kw_only=True)
+@dataclass(eq=False)
 class Net(Expansion):
     """A ReLU network: φ(v) is what the last hidden layer returns."""
 

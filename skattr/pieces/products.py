@@ -13,9 +13,9 @@ from skattr._typing import override
 from skattr.kernels import bumps
 from skattr.pieces.columnwise import Columnwise
 from skattr.pieces.parts import Bumps
-from skattr.pieces.preprocessing.pipeline import CHUNK, to_dense
+from skattr.pieces.preprocessing.pipeline import row_blocks, to_dense
 from skattr.pieces.preprocessing.refusals import refusals
-from skattr.pieces.preprocessing.tracks import DISCRETE, Track
+from skattr.pieces.preprocessing.tracks import Kind
 
 BUNDLE = 64  # terms that are integrated by quadrature together
 
@@ -74,10 +74,7 @@ class Products(Columnwise[Bumps]):
         computes per row.
         """
         wanted = None if columns is None or len(columns) == len(self.names) else set(columns)
-        size = max(64, CHUNK // max([width, *map(len, self.tracks)]))
-        for start in range(0, len(X), size):
-            block = slice(start, min(start + size, len(X)))
-            rows = X if size >= len(X) else frames.take_rows(X, block)
+        for block, rows in row_blocks(X, max([width, *map(len, self.tracks)])):
             with refusals(rows, self.row.X, self.inputs, self.behind_steps):
                 inputs = self.inputs(rows, wanted)
             yield block, [np.asarray(to_dense(values), np.float64) for values in inputs]
@@ -153,14 +150,12 @@ class Products(Columnwise[Bumps]):
     def sees_all(self, k: int, points: np.ndarray) -> bool:
         """Tell whether no bump of column k is so narrow that it fits between two points."""
         ((_, inputs),) = self.in_blocks(frames.with_columns(self.row.X, {k: points}), [k])
-        return all(
-            (gammas * np.diff(values, axis=0) ** 2).max(initial=0.0) <= 1
-            for values, gammas in (
-                (numbers[:, smooth], part.gammas[smooth])
-                for numbers, part, tracks in zip(inputs, self.parts, self.tracks, strict=True)
-                for smooth in [[c for c, t in enumerate(tracks) if _is_smooth(t, k)]]
-            )
-        )
+        for values, part, tracks in zip(inputs, self.parts, self.tracks, strict=True):
+            smooth = np.array([t.column == k and t.kind not in Kind.DISCRETE for t in tracks], bool)
+            exponents = part.gammas[smooth] * np.diff(values[:, smooth], axis=0) ** 2
+            if not exponents.max(initial=0.0) <= 1:
+                return False
+        return True
 
     def add_up(
         self,
@@ -199,7 +194,3 @@ class Products(Columnwise[Bumps]):
     def describe(self) -> str:
         n = len(self.names)
         return f"a sum of products, {self.n_terms} terms of {n} column{'s' if n != 1 else ''}"
-
-
-def _is_smooth(track: Track, k: int) -> bool:
-    return track.column == k and track.kind not in DISCRETE

@@ -17,7 +17,7 @@ from skattr.pieces.outputs import Output
 from skattr.pieces.parts import Layer, Net
 from skattr.pieces.preprocessing.pipeline import to_dense
 from skattr.pieces.preprocessing.refusals import refusals
-from skattr.pieces.preprocessing.tracks import MISSING
+from skattr.pieces.preprocessing.tracks import Kind
 from skattr.pieces.regions import Region, regions_of
 
 FAR = 2.0**60  # a number compared to which the centre of a scaler is negligible
@@ -172,7 +172,7 @@ class ReluNetwork(Columnwise[Net]):
         """Return the line of a column, if its inputs are affine in its numbers."""
         tracks = [track for tracks in self.tracks for track in tracks]
         places = np.array([c for c, track in enumerate(tracks) if track.column == k], int)
-        straight = all(tracks[c].affine or tracks[c].kind == MISSING for c in places)
+        straight = all(tracks[c].affine or tracks[c].kind == Kind.MISSING for c in places)
         if not len(places) or not straight or frames.is_level(self.row.X, k):
             return None
 

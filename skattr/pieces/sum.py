@@ -16,12 +16,7 @@ from skattr.pieces.parts import Bumps, Linear, Net, Part, Trees
 from skattr.pieces.products import Products
 from skattr.pieces.relu import ReluNetwork
 
-KINDS: dict[type[Part], Any] = {
-    Trees: Boxes,
-    Linear: Additive,
-    Bumps: Products,
-    Net: ReluNetwork,
-}
+KINDS: dict[type[Part], Any] = {Trees: Boxes, Linear: Additive, Bumps: Products, Net: ReluNetwork}
 
 
 def by_kind(parts: list[Part]) -> list[tuple[Any, list[Part]]]:

@@ -15,29 +15,22 @@ from __future__ import annotations
 
 import warnings
 from functools import partial
+from itertools import cycle, islice
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from skattr import frames
 from skattr.pieces.cells.bisection import between, jumps, reach
-from skattr.pieces.cells.cells import Cells
-from skattr.pieces.cells.grid import Grid, halves
+from skattr.pieces.cells.cells import Cells, Ranks
+from skattr.pieces.cells.grid import Grid, by_halves
 from skattr.pieces.cells.levels import MISSING_VALUES, UnnamedLevel, unknown_level
-from skattr.pieces.cells.signatures import Ranks
 from skattr.pieces.preprocessing.routes import Input, Route
-from skattr.pieces.preprocessing.tracks import (
-    CUTS,
-    LEVELS,
-    MISSING,
-    MONOTONE,
-    NUMBER,
-    RAW,
-    UNCHANGED,
-)
+from skattr.pieces.preprocessing.tracks import Kind
 from skattr.storage import Kept
 
+Base = dict[int, np.ndarray] | None  # the base row of each column's signatures
+BISECTED = {*Kind.UNCHANGED, Kind.MONOTONE, Kind.CUTS, Kind.MISSING}  # kinds with known jumps
 NARROW = 64  # inputs of a column up to which signatures are kept dense
 
 
@@ -46,42 +39,34 @@ def enumerate_cells(
 ) -> Grid:
     """Return the grid of a model.
 
-    Parameters
-    ----------
-    routes : list of Route
-        The ways to the inputs of the model's parts.
-    inputs_of : list of lists of Input
-        The inputs that come from each raw column.
-    levels : dict
-        The raw levels of the inputs that are looked up in sets, by the id of the Input.
-    row : table (1, d)
-        One row of X.
+    `inputs_of` are the inputs that come from each raw column, `levels` the raw levels of those that
+    are looked up in sets (by the id of the Input), `row` is one row of X.
     """
     cells = [Cells(inputs, np.zeros((1, len(inputs)), np.int32), open=True) for inputs in inputs_of]
     grid = Grid(routes, cells, Kept(row))
     levels_of: dict[int, list] = {}  # columns of levels, which are enumerated together
     for k, inputs in enumerate(inputs_of):
         kinds = [source.track.effective_kind for source in inputs]
-        numbers = [kind for kind in kinds if kind != MISSING]
+        numbers = [kind for kind in kinds if kind != Kind.MISSING]
         model_levels = [source for source in inputs if source.n_levels]
         if not inputs:
             cells[k] = _ignored(grid, k)
-        elif len(model_levels) == len(inputs) and all(kind == RAW for kind in kinds):
+        elif len(model_levels) == len(inputs) and all(kind == Kind.RAW for kind in kinds):
             cells[k] = _model_levels(inputs, levels)
-        elif kinds == [RAW]:
+        elif kinds == [Kind.RAW]:
             cells[k] = _numbers(grid, k)
         elif not numbers:
             cells[k] = _present_or_missing(grid, k)
-        elif all(kind in (LEVELS, MISSING) for kind in kinds):
+        elif all(kind in (Kind.LEVELS, Kind.MISSING) for kind in kinds):
             tracks = {id(source.track): source.track for source in inputs}.values()
             known = [v for track in tracks for v in (*track.known, *track.replaced)]
             levels_of[k] = list(dict.fromkeys(v for v in known if not frames.is_missing(v)))
         elif len(inputs) == 1 and not model_levels:
             ranks = np.arange(len(inputs[0].edges) + 2, dtype=np.int32)[:, None]
             cells[k] = Cells(inputs, ranks)
-        elif len(numbers) == 1 and numbers[0] in (*UNCHANGED, MONOTONE, NUMBER):
+        elif len(numbers) == 1 and numbers[0] in (*Kind.UNCHANGED, Kind.MONOTONE, Kind.NUMBER):
             cells[k] = _with_indicators(grid, k)
-        elif set(kinds) <= {*UNCHANGED, MONOTONE, CUTS, MISSING} and not model_levels:
+        elif BISECTED.issuperset(kinds) and not model_levels:
             cells[k] = _between_cuts(grid, k)
     _enumerate_levels(grid, levels_of)
     return Grid(routes, cells, grid.row)
@@ -91,7 +76,7 @@ def _ignored(grid: Grid, k: int) -> Cells:
     """Return the one cell of a column that the model does not use; it may still refuse values."""
     fronts = [route.front for route in grid.routes if route.steps is None]
     tracks = grid.tracks[k]
-    levels = list(dict.fromkeys(v for t in tracks if t.kind == LEVELS for v in t.known))
+    levels = list(dict.fromkeys(v for t in tracks if t.kind == Kind.LEVELS for v in t.known))
     number = frames.is_number(grid.row.X, k)
     return Cells(
         [],
@@ -174,15 +159,13 @@ def _distinct(ranks: Ranks) -> Ranks:
     return ranks.take([0, *(1 + np.lexsort(ranks.dense()[1:, ::-1].T)).tolist()])
 
 
-def _probe(
-    grid: Grid, values: dict[int, list], base: dict[int, np.ndarray] | None = None
-) -> dict[int, Ranks]:
+def _probe(grid: Grid, values: dict[int, list], base: Base = None) -> dict[int, Ranks]:
     """Send values of several columns through the steps at once; return their signatures."""
     if not values:
         return {}
     base = grid.row_ranks(values) if base is None else base
     n = max(map(len, values.values()))
-    columns = {k: _repeated(v, n) for k, v in values.items()}
+    columns = {k: frames.as_column([*islice(cycle(v), n)]) for k, v in values.items()}
     parts: dict[int, list] = {k: [] for k in values}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about unknown categories, which are sent on purpose
@@ -194,22 +177,10 @@ def _probe(
     return {k: Ranks.joined(ranks).take(range(len(values[k]))) for k, ranks in parts.items()}
 
 
-def _probe_if_accepted(
-    grid: Grid, values: dict[int, list], base: dict[int, np.ndarray] | None = None
-) -> dict[int, Ranks]:
-    """Do the same with values that the steps may refuse; if they do, half of them at a time."""
+def _probe_if_accepted(grid: Grid, values: dict[int, list], base: Base = None) -> dict[int, Ranks]:
+    """Do the same with values that the steps may refuse."""
     values = {k: v for k, v in values.items() if not any(grid.refuses(k, one) for one in v)}
-    try:
-        return _probe(grid, values, base)
-    except (TypeError, ValueError):
-        if len(values) == 1:
-            return {}
-    low, high = (_probe_if_accepted(grid, half, base) for half in halves(values))
-    return low | high
-
-
-def _repeated(values: list, n: int) -> pd.Series:
-    return frames.as_column([values[i % len(values)] for i in range(n)])
+    return by_halves(values, lambda some: _probe(grid, some, base))
 
 
 # -- numbers, ranked behind the fitted steps -----------------------------------------------------
@@ -236,7 +207,7 @@ def _present_or_missing(grid: Grid, k: int) -> Cells:
 def _with_indicators(grid: Grid, k: int) -> Cells:
     """Return the cells of one number and of indicators of whether it is missing."""
     inputs = grid.cells[k].inputs
-    main = next(s for s, source in enumerate(inputs) if source.track.kind != MISSING)
+    main = next(s for s, source in enumerate(inputs) if source.track.kind != Kind.MISSING)
     present = _probe(grid, {k: [grid.present(k)]})[k].dense()[0]
     signatures = np.tile(present, (len(inputs[main].edges) + 2, 1))
     signatures[:, main] = np.arange(len(signatures))
@@ -249,11 +220,11 @@ def _between_cuts(grid: Grid, k: int) -> Cells:
     inputs = grid.cells[k].inputs
     changes = [np.empty(0)]
     for s, source in enumerate(inputs):
-        if source.track.kind in UNCHANGED:
+        if source.track.kind in Kind.UNCHANGED:
             changes.append(source.edges)
-        elif source.track.kind == CUTS:
+        elif source.track.kind == Kind.CUTS:
             changes.append(np.array(source.track.known, float))
-        elif source.track.kind == MONOTONE:
+        elif source.track.kind == Kind.MONOTONE:
             rank = grid.ranker(k, s)
             changes.append(jumps(rank, *reach(rank, float(grid.present(k)))))
     cuts = np.unique(np.concatenate(changes))

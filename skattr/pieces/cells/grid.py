@@ -18,7 +18,7 @@ from scipy import sparse
 from skattr import frames
 from skattr.parallel import in_order
 from skattr.pieces.cells.bisection import between, monotone_ends
-from skattr.pieces.cells.cells import Cells
+from skattr.pieces.cells.cells import Cells, Ranks
 from skattr.pieces.cells.levels import (
     MISSING_VALUES,
     OTHER,
@@ -27,27 +27,27 @@ from skattr.pieces.cells.levels import (
     missing_rows,
     unknown_level,
 )
-from skattr.pieces.cells.signatures import Ranks
 from skattr.pieces.preprocessing.refusals import refusals
 from skattr.pieces.preprocessing.routes import Route
 from skattr.pieces.preprocessing.sparse_inputs import fill_absent
-from skattr.pieces.preprocessing.tracks import (
-    CUTS,
-    MISSING,
-    MONOTONE,
-    NUMBER,
-    PARTIAL,
-    UNCHANGED,
-    Track,
-)
+from skattr.pieces.preprocessing.tracks import Kind, Track
 from skattr.storage import Kept
 from skattr.values import narrow_float, rounded
 
 
-def halves(values: dict) -> tuple[dict, dict]:
-    """Split a dict in two."""
+def by_halves(values: dict[int, Any], function: Callable[[dict], dict]) -> dict[int, Any]:
+    """Return function(values); if it refuses them, the results of their halves, down to one value.
+
+    Warnings, which are about unknown categories, are ignored.
+    """
+    with suppress(TypeError, ValueError), warnings.catch_warnings(), np.errstate(over="ignore"):
+        warnings.simplefilter("ignore")
+        return function(values) if values else {}
+    if len(values) == 1:
+        return {}
     items = iter(values.items())
-    return dict(islice(items, len(values) // 2)), dict(items)
+    first = dict(islice(items, len(values) // 2))
+    return by_halves(first, function) | by_halves(dict(items), function)
 
 
 @dataclass(eq=False)
@@ -83,7 +83,7 @@ class Grid:
         result = []
         for k, cells in enumerate(self.cells):
             kinds = {source.track.effective_kind for source in cells.inputs}
-            intervals = kinds <= {*UNCHANGED} and frames.is_number(self.row.X, k)
+            intervals = kinds <= {*Kind.UNCHANGED} and frames.is_number(self.row.X, k)
             if cells.labels is None and cells.partition is None and cells.edges is None:
                 if cells.open or not intervals:
                     result.append(k)
@@ -251,10 +251,7 @@ class Grid:
         return self._missing_of(list(self._unknown))
 
     def _missing_of(self, columns: list[int]) -> dict[int, list]:
-        accepted = [
-            (value, self.codes_if_accepted(dict.fromkeys(columns, value)))
-            for value in MISSING_VALUES
-        ]
+        accepted = [(v, self.codes_if_accepted(dict.fromkeys(columns, v))) for v in MISSING_VALUES]
         result: dict[int, list] = {}
         for k in columns:
             by_code = {codes[k]: value for value, codes in reversed(accepted) if k in codes}
@@ -280,20 +277,10 @@ class Grid:
         return any(track.refuses(value) for track in self.tracks[k])
 
     def codes_if_accepted(self, values: dict[int, Any]) -> dict[int, int]:
-        """Return the codes of one value per column, for the columns where it is accepted.
-
-        All go through the steps at once; if these refuse them, half of them at a time.
-        """
+        """Return the codes of one value per column, for the columns where it is accepted."""
         values = {k: value for k, value in values.items() if not self.refuses(k, value)}
-        if not values:
-            return {}
-        with suppress(TypeError, ValueError), warnings.catch_warnings(), np.errstate(over="ignore"):
-            warnings.simplefilter("ignore")  # about unknown categories
-            columns = {k: pd.Series([value], dtype=object) for k, value in values.items()}
-            return self._codes_of_row(columns)
-        if len(values) == 1:
-            return {}
-        return {k: c for half in halves(values) for k, c in self.codes_if_accepted(half).items()}
+        columns = {k: pd.Series([value], dtype=object) for k, value in values.items()}
+        return by_halves(columns, self._codes_of_row)
 
     def _codes_of_row(self, columns: dict[int, pd.Series]) -> dict[int, int]:
         """Return the codes of values of some columns, put into the kept row."""
@@ -375,17 +362,17 @@ class Grid:
         if cells.partition is None and cells.edges is not None:  # not stored: it is large
             edges = cells.edges
             return np.r_[-np.inf, edges, np.inf], np.arange(1, len(edges) + 2)
-        mains = [s for s, source in enumerate(cells.inputs) if source.track.kind != MISSING]
+        mains = [s for s, source in enumerate(cells.inputs) if source.track.kind != Kind.MISSING]
         numeric = not frames.is_level(self.row.X, k) and cells.labels is None
         if cells.partition is None and numeric and not cells.open and len(mains) == 1:
             source = cells.inputs[mains[0]]
-            known = (*UNCHANGED, CUTS, MONOTONE, NUMBER, PARTIAL)
+            known = (*Kind.UNCHANGED, Kind.CUTS, Kind.MONOTONE, Kind.NUMBER, Kind.PARTIAL)
             if self.routes[source.route].changes(source.place) or source.track.kind not in known:
                 return None
             try:
-                if source.track.kind == CUTS:
+                if source.track.kind == Kind.CUTS:
                     ends = np.r_[-np.inf, np.unique(source.track.known), np.inf]
-                elif source.track.kind in UNCHANGED:
+                elif source.track.kind in Kind.UNCHANGED:
                     ends = np.r_[-np.inf, source.edges[np.isfinite(source.edges)], np.inf]
                 else:
                     ends = monotone_ends(self.ranker(k, mains[0]), float(self.present(k)))

@@ -6,6 +6,7 @@ the model's own edges. `tracks` says which raw column each output comes from (ru
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,9 @@ from sklearn.utils._set_output import _get_output_config
 from skattr import frames
 from skattr.models import works_in_place
 from skattr.pieces.base import Unreadable
+from skattr.pieces.parts import Part
 from skattr.pieces.preprocessing.rules import inputs_of, trace
-from skattr.pieces.preprocessing.tracks import RAW, Track
+from skattr.pieces.preprocessing.tracks import Kind, Track
 
 CHUNK = 2**22  # numbers of a transformed table that are in memory at a time
 WIDE = 256  # columns up to which a sparse table is made dense
@@ -41,33 +43,21 @@ class Preprocessing:
                 f"the steps return {np.shape(row)[1]} columns where {len(tracks)} are understood"
             )
         self.tracks = tracks
-        self.untouched = {track.column for track in tracks if track.kind == RAW}
+        self.untouched = {track.column for track in tracks if track.kind == Kind.RAW}
         self.sparse = sparse.issparse(row)
         self.is_wide = self.sparse and len(tracks) > WIDE
         self.n_entries = row.nnz if self.sparse else len(tracks)
         self.row = row  # what the model sees of one row
 
     def transform(
-        self,
-        X: Any,
-        wanted: set | None = None,
-        keep_sparse: bool = True,
-        memo: dict | None = None,
+        self, X: Any, wanted: set | None = None, keep_sparse: bool = True, memo: dict | None = None
     ) -> Any:
         """Return the table that the model sees.
 
-        Parameters
-        ----------
-        X : table (n, d)
-            Raw columns.
-        wanted : set of int, optional
-            The raw columns whose outputs must be right. The transformers of a ColumnTransformer
-            that is the only step are run for these alone; the others repeat what they return for
-            one row.
-        keep_sparse : bool
-            Whether a sparse table stays sparse; without it, it may come dense.
-        memo : dict, optional
-            What chains that begin with the same steps have returned for the same X.
+        With `wanted`, only the outputs of these raw columns must be right: the transformers of a
+        ColumnTransformer that is the only step are run for these alone, and the others repeat what
+        they return for one row. Without `keep_sparse`, a sparse table may come dense. `memo` holds
+        what chains that begin with the same steps have returned for the same X.
         """
         memo = {} if memo is None else memo
         if self.in_place:
@@ -148,6 +138,20 @@ class Preprocessing:
             checked = [check_array(b, accept_sparse=True, ensure_all_finite=False) for b in blocks]
             return sparse.hstack(checked).tocsr()
         return np.hstack([to_dense(block) for block in blocks])
+
+
+def preprocessings(parts: Iterable[Part], row: Any) -> dict[tuple, Preprocessing | None]:
+    """Return the preprocessing of each chain of steps, None for parts without steps."""
+    steps = {part.chain: part.steps for part in parts}
+    return {chain: Preprocessing(own, row) if own else None for chain, own in steps.items()}
+
+
+def row_blocks(X: Any, width: int) -> Iterator[tuple[slice, Any]]:
+    """Yield X a block of rows at a time, so that tables of some width stay small."""
+    size = max(64, CHUNK // width)
+    for start in range(0, len(X), size):
+        block = slice(start, min(start + size, len(X)))
+        yield block, X if size >= len(X) else frames.take_rows(X, block)
 
 
 def to_dense(table: Any) -> Any:

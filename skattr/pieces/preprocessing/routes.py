@@ -12,7 +12,7 @@ from skattr.kernels import lookup
 from skattr.pieces.parts import Front
 from skattr.pieces.preprocessing.pipeline import Preprocessing
 from skattr.pieces.preprocessing.sparse_inputs import SparseInputs, fill_absent
-from skattr.pieces.preprocessing.tracks import FREE, Track
+from skattr.pieces.preprocessing.tracks import Kind, Track
 
 
 @dataclass(eq=False)
@@ -40,7 +40,7 @@ class Route:
         """Return what input c is, as a function of a raw column, before the model's own encoder."""
         column = int(self.front.columns[c])
         track = Track(column) if self.steps is None else self.steps.tracks[column]
-        return track.then(FREE) if self.changes(c) else track
+        return track.then(Kind.FREE) if self.changes(c) else track
 
     def changes(self, c: int) -> bool:
         """Tell whether single numbers are changed on the way, such as 0 taken for missing."""

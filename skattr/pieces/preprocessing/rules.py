@@ -38,19 +38,7 @@ from sklearn.utils.validation import validate_data
 
 from skattr import frames
 from skattr.pieces.base import Unreadable
-from skattr.pieces.preprocessing.tracks import (
-    CUTS,
-    DISCRETE,
-    FREE,
-    LEVELS,
-    MONOTONE,
-    NUMBER,
-    PARTIAL,
-    SAME,
-    SPLINE,
-    UNCHANGED,
-    Track,
-)
+from skattr.pieces.preprocessing.tracks import Kind, Track
 
 
 class Subset:
@@ -66,15 +54,8 @@ class Subset:
 
     def transform(self, X: Any) -> Any:
         """Return the selected columns of X, checked as the ensemble does."""
-        X = validate_data(
-            self.ensemble,
-            X,
-            accept_sparse=["csr", "csc"],
-            dtype=None,
-            ensure_all_finite=False,
-            reset=False,
-        )
-        return X[:, self.features]
+        checks = {"accept_sparse": ["csr", "csc"], "dtype": None, "ensure_all_finite": False}
+        return validate_data(self.ensemble, X, reset=False, **checks)[:, self.features]
 
 
 MONOTONE_UFUNCS = (
@@ -105,18 +86,16 @@ def _one_column(step: Any, tracks: list[Track], row: Any) -> list[Track]:
             "column"
         )
     width = np.shape(step.transform(row))[1]
-    discrete = len(tracks) == 1 and tracks[0].kind in DISCRETE
-    return [tracks[0] if discrete else Track(columns.pop(), FREE)] * width
+    discrete = len(tracks) == 1 and tracks[0].kind in Kind.DISCRETE
+    return [tracks[0] if discrete else Track(columns.pop(), Kind.FREE)] * width
 
 
 def _weighted(tracks: list[Track], weight: float | None) -> list[Track]:
     """Return tracks whose values are multiplied by a weight."""
     if weight is None or weight == 1:
         return tracks
-    return [
-        track.then(MONOTONE, straight=True) if np.isfinite(weight) else track.then(FREE)
-        for track in tracks
-    ]
+    finite = bool(np.isfinite(weight))
+    return [track.then(Kind.MONOTONE if finite else Kind.FREE, straight=finite) for track in tracks]
 
 
 def elementwise(kind: str, straight: bool = False) -> Rule:
@@ -128,7 +107,7 @@ def _imputer(step: SimpleImputer, tracks: list[Track], row: Any) -> list[Track]:
     empty = _get_mask(step.statistics_, np.nan)  # columns that the imputer drops
     kept = [t for t, is_empty in zip(tracks, empty, strict=True) if not is_empty]
     if frames.is_missing(step.missing_values):
-        imputed = [t.then(SAME) for t in kept]
+        imputed = [t.then(Kind.SAME) for t in kept]
     else:
         imputed = [t.replacing(step.missing_values) for t in kept]
     indicator = [] if step.indicator_ is None else _indicator(step.indicator_, tracks, row)
@@ -139,16 +118,16 @@ def _indicator(step: MissingIndicator, tracks: list[Track], row: Any) -> list[Tr
     chosen = [tracks[i] for i in step.features_]
     if frames.is_missing(step.missing_values):
         return [track.as_indicator() for track in chosen]
-    return [track if track.kind in DISCRETE else replace(track, kind=FREE) for track in chosen]
+    return [t if t.kind in Kind.DISCRETE else replace(t, kind=Kind.FREE) for t in chosen]
 
 
 def _bins(step: KBinsDiscretizer, tracks: list[Track], row: Any) -> list[Track]:
     result = []
     for track, edges, n_bins in zip(tracks, step.bin_edges_, step.n_bins_, strict=True):
         inner = np.asarray(edges)[1:-1]  # a value on an edge belongs to the bin above
-        binned = track.discretized(CUTS, np.nextafter(inner, -np.inf).tolist())
+        binned = track.discretized(Kind.CUTS, np.nextafter(inner, -np.inf).tolist())
         if step.dtype is not None and np.dtype(step.dtype) != np.float64:  # it is cast first
-            binned = track.then(MONOTONE if step.encode == "ordinal" else FREE)
+            binned = track.then(Kind.MONOTONE if step.encode == "ordinal" else Kind.FREE)
             binned = replace(binned, breaks=None)
         result += [binned] * (1 if step.encode == "ordinal" else int(n_bins))
     return result
@@ -161,7 +140,7 @@ def _encoder(widths: Callable[[Any], Any]) -> Rule:
         strict = getattr(step, "handle_unknown", None) == "error"
         result = []
         for track, levels, width in zip(tracks, step.categories_, widths(step), strict=True):
-            encoded = track.discretized(LEVELS, frames.values_of(levels), strict)
+            encoded = track.discretized(Kind.LEVELS, frames.values_of(levels), strict)
             result += [encoded] * int(width)
         return result
 
@@ -177,7 +156,7 @@ def _splines(step: SplineTransformer, tracks: list[Track], row: Any) -> list[Tra
     width = step.n_features_out_ // len(tracks)
     knots = [spline.t.tolist() for spline in step.bsplines_]
     return [
-        track.with_breaks(breaks).then(SPLINE)
+        track.with_breaks(breaks).then(Kind.SPLINE)
         for track, breaks in zip(tracks, knots, strict=True)
         for _ in range(width)
     ]
@@ -185,39 +164,36 @@ def _splines(step: SplineTransformer, tracks: list[Track], row: Any) -> list[Tra
 
 def _binary(step: Binarizer, tracks: list[Track], row: Any) -> list[Track]:
     return [
-        track.discretized(CUTS, [step.threshold])
-        if track.kind in UNCHANGED
-        else track.with_breaks([]).then(MONOTONE)
+        track.discretized(Kind.CUTS, [step.threshold])
+        if track.kind in Kind.UNCHANGED
+        else track.with_breaks([]).then(Kind.MONOTONE)
         for track in tracks
     ]
 
 
-def _min_max(step: MinMaxScaler, tracks: list[Track], row: Any) -> list[Track]:
-    if not step.clip:
-        return [track.then(MONOTONE, straight=True) for track in tracks]
-    ends = zip(step.data_min_, step.data_max_, strict=True)
-    return [t.with_breaks(e).then(MONOTONE) for t, e in zip(tracks, ends, strict=True)]
+def _scaler(ends: Callable[[Any], Any]) -> Rule:
+    """Return the rule of affine scalers that may clip, at `ends(step)` of each column."""
 
+    def rule(step: Any, tracks: list[Track], row: Any) -> list[Track]:
+        if not getattr(step, "clip", False):  # MaxAbsScaler has it from scikit-learn 1.9 on
+            return [track.then(Kind.MONOTONE, straight=True) for track in tracks]
+        clipped = zip(tracks, ends(step), strict=True)
+        return [track.with_breaks(pair).then(Kind.MONOTONE) for track, pair in clipped]
 
-def _max_abs(step: MaxAbsScaler, tracks: list[Track], row: Any) -> list[Track]:
-    if not getattr(step, "clip", False):  # new in scikit-learn 1.9
-        return [track.then(MONOTONE, straight=True) for track in tracks]
-    return [
-        t.with_breaks((-end, end)).then(MONOTONE)
-        for t, end in zip(tracks, step.max_abs_.tolist(), strict=True)
-    ]
+    return rule
 
 
 def _quantiles(step: QuantileTransformer, tracks: list[Track], row: Any) -> list[Track]:
     quantiles = step.quantiles_.T.tolist()
-    return [t.with_breaks(q).then(NUMBER) for t, q in zip(tracks, quantiles, strict=True)]
+    return [t.with_breaks(q).then(Kind.NUMBER) for t, q in zip(tracks, quantiles, strict=True)]
 
 
 def _function(step: FunctionTransformer, tracks: list[Track], row: Any) -> list[Track]:
     if step.func is None:
         return tracks
     if isinstance(step.func, np.ufunc) and step.func.nin == 1 and not step.kw_args:
-        return [track.then(PARTIAL if step.func in MONOTONE_UFUNCS else FREE) for track in tracks]
+        kind = Kind.PARTIAL if step.func in MONOTONE_UFUNCS else Kind.FREE
+        return [track.then(kind) for track in tracks]
     return _one_column(step, tracks, row)
 
 
@@ -279,21 +255,21 @@ def _table_vectorizer(step: Any, tracks: list[Track], row: Any) -> list[Track]:
         kind = type(transformer).__name__
         if kind == "OneHotEncoder":
             levels = frames.values_of(transformer.categories_[0])
-            traced[name] = tracks[k].discretized(LEVELS, levels)
+            traced[name] = tracks[k].discretized(Kind.LEVELS, levels)
         else:  # numbers are cast
             cast = kind == "PassThrough" and frames.is_number(row, k)
-            traced[name] = tracks[k].then(MONOTONE if cast else FREE)
+            traced[name] = tracks[k].then(Kind.MONOTONE if cast else Kind.FREE)
     return [traced[step.output_to_input_[output]] for output in step.all_outputs_]
 
 
 # the first match wins; a step that is not listed may still be a function of a single column
 RULES: dict[Any, Rule] = {
-    (StandardScaler, RobustScaler): elementwise(MONOTONE, straight=True),
-    MaxAbsScaler: _max_abs,
-    MinMaxScaler: _min_max,
+    (StandardScaler, RobustScaler): elementwise(Kind.MONOTONE, straight=True),
+    MaxAbsScaler: _scaler(lambda step: zip(-step.max_abs_, step.max_abs_, strict=True)),
+    MinMaxScaler: _scaler(lambda step: zip(step.data_min_, step.data_max_, strict=True)),
     Binarizer: _binary,
     QuantileTransformer: _quantiles,
-    PowerTransformer: elementwise(NUMBER),
+    PowerTransformer: elementwise(Kind.NUMBER),
     SimpleImputer: _imputer,
     MissingIndicator: _indicator,
     KBinsDiscretizer: _bins,

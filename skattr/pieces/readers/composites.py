@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import (
@@ -44,6 +43,7 @@ from sklearn.preprocessing import (
 
 from skattr.pieces import readers
 from skattr.pieces.base import Unreadable, unwrap
+from skattr.pieces.preprocessing.pipeline import to_dense
 
 LINEAR = (LinearModel, LinearClassifierMixin, SGDRegressor)
 SCALE_OF = {"predict": "predict", "predict_proba": "proba", "decision_function": "raw"}
@@ -174,8 +174,7 @@ def _affine(stack: Any) -> tuple[np.ndarray, np.ndarray]:
         raise Unreadable(
             f"the final estimator of {type(stack).__name__}, {type(final).__name__}, is not linear"
         )
-    coef = final.coef_.toarray() if sparse.issparse(final.coef_) else final.coef_
-    weights = np.atleast_2d(np.asarray(coef, np.float64)).T
+    weights = np.atleast_2d(np.asarray(to_dense(final.coef_), np.float64)).T
     intercept = np.broadcast_to(np.asarray(final.intercept_, np.float64), weights.shape[1:])
     for step in reversed(steps):
         scaler = None if getattr(step, "clip", False) else _scaler(step, "func")

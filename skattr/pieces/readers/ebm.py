@@ -13,7 +13,7 @@ import numpy as np
 from skattr._typing import override
 from skattr.pieces.base import Unreadable
 from skattr.pieces.parts import Front, Linear
-from skattr.pieces.preprocessing.tracks import CUTS, LEVELS, Track
+from skattr.pieces.preprocessing.tracks import Kind, Track
 
 NAMES = ("ExplainableBoostingRegressor", "ExplainableBoostingClassifier")
 
@@ -47,7 +47,7 @@ def read(estimator: Any, scale: str) -> list[Linear]:
     constant = np.atleast_1d(np.asarray(estimator.intercept_, np.float64))
     k = len(constant)
     coefficients = np.tile(np.eye(k), len(estimator.term_features_))
-    return [Linear(front=TermsFront(estimator, k), coefficients=coefficients, constant=constant)]
+    return [Linear(TermsFront(estimator, k), constant, coefficients)]
 
 
 def has_margin(estimator: Any) -> bool:
@@ -76,5 +76,5 @@ class TermsFront(Front):
         """Return the track behind the model's own cuts or levels."""
         bins = self.estimator.bins_[self.columns[c]][0]
         if isinstance(bins, dict):
-            return track.discretized(LEVELS, list(bins))
-        return track.discretized(CUTS, np.nextafter(bins, -np.inf).tolist())
+            return track.discretized(Kind.LEVELS, list(bins))
+        return track.discretized(Kind.CUTS, np.nextafter(bins, -np.inf).tolist())

@@ -6,12 +6,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
-from sklearn.ensemble import (
-    BaggingClassifier,
-    BaggingRegressor,
-    VotingClassifier,
-    VotingRegressor,
-)
+from sklearn.ensemble import BaggingClassifier, BaggingRegressor, VotingClassifier, VotingRegressor
 
 from skattr.pieces import readers
 from skattr.pieces.base import Unreadable, unwrap

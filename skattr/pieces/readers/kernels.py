@@ -10,7 +10,6 @@ from itertools import combinations, product
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
 from sklearn.gaussian_process import kernels as gp
 from sklearn.kernel_ridge import KernelRidge
@@ -19,7 +18,8 @@ from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from skattr._typing import override
 from skattr.pieces.base import Unreadable
 from skattr.pieces.parts import Bumps, Front, rounding_of
-from skattr.pieces.readers.validated import ValidatedFront
+from skattr.pieces.preprocessing.pipeline import to_dense
+from skattr.pieces.readers.linear import ValidatedFront
 
 CLASSIFIERS = (SVC, NuSVC)
 MACHINES = (SVR, NuSVR, OneClassSVM, *CLASSIFIERS)
@@ -67,15 +67,9 @@ def _machine(estimator: Any) -> list[Bumps]:
     supports, coefficients = _toarray(estimator.support_vectors_), _toarray(estimator.dual_coef_)
     if len(coefficients) > 1:
         coefficients = _pairs(coefficients, estimator.n_support_)
-    return [
-        Bumps(
-            front=MachineFront(estimator),
-            supports=supports,
-            gammas=np.full(supports.shape[1], float(estimator._gamma)),
-            coefficients=coefficients,
-            constant=np.array(estimator.intercept_, float),
-        )
-    ]
+    constant = np.array(estimator.intercept_, float)
+    gammas = np.full(supports.shape[1], float(estimator._gamma))
+    return [Bumps(MachineFront(estimator), constant, coefficients, supports, gammas)]
 
 
 def _pairs(dual: np.ndarray, n_support: np.ndarray) -> np.ndarray:
@@ -98,16 +92,9 @@ def _ridge(estimator: KernelRidge) -> list[Bumps]:
     p = supports.shape[1]
     gammas = np.full(p, 1 / p if estimator.gamma is None else float(estimator.gamma))
     coefficients = np.asarray(estimator.dual_coef_, float).reshape(len(supports), -1).T
-    return [
-        Bumps(
-            front=ValidatedFront(estimator, ("csr", "csc")),
-            supports=supports,
-            gammas=gammas,
-            coefficients=coefficients,
-            constant=np.zeros(len(coefficients)),
-            rounding=rounding_of(estimator.X_fit_.dtype),
-        )
-    ]
+    constant = np.zeros(len(coefficients))
+    front, rounding = ValidatedFront(estimator, ("csr", "csc")), rounding_of(estimator.X_fit_.dtype)
+    return [Bumps(front, constant, coefficients, supports, gammas, rounding=rounding)]
 
 
 def _process(estimator: GaussianProcessRegressor) -> list[Bumps]:
@@ -115,20 +102,13 @@ def _process(estimator: GaussianProcessRegressor) -> list[Bumps]:
     alpha = np.asarray(estimator.alpha_, float).reshape(len(supports), -1).T
     coefficients = alpha * np.reshape(estimator._y_train_std, (-1, 1))
     constant = np.broadcast_to(estimator._y_train_mean, len(alpha)).astype(float)
-    front = ValidatedFront(estimator, False)
+    front, rounding = ValidatedFront(estimator, False), rounding_of(estimator.X_train_.dtype)
     bumps = _bumps_of(estimator.kernel_, supports.shape[1])
     flat = sum(weight for weight, gammas in bumps if not gammas.any())
     constant = constant + flat * coefficients.sum(axis=1)
     curved = [(weight, gammas) for weight, gammas in bumps if gammas.any()]
     parts = [
-        Bumps(
-            front=front,
-            supports=supports,
-            gammas=gammas,
-            coefficients=weight * coefficients,
-            constant=0 * constant,
-            rounding=rounding_of(estimator.X_train_.dtype),
-        )
+        Bumps(front, 0 * constant, weight * coefficients, supports, gammas, rounding=rounding)
         for weight, gammas in curved or [(0.0, np.zeros(supports.shape[1]))]
     ]
     return [parts[0].plus(constant), *parts[1:]]
@@ -155,8 +135,7 @@ def _bumps_of(kernel: Any, p: int) -> list[tuple[float, np.ndarray]]:
 
 
 def _toarray(table: Any) -> np.ndarray:
-    table = table.toarray() if sparse.issparse(table) else table
-    return np.ascontiguousarray(table, np.float64)
+    return np.ascontiguousarray(to_dense(table), np.float64)
 
 
 class MachineFront(Front):

@@ -9,20 +9,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn._loss.link import IdentityLink
-from sklearn.linear_model import (
-    GammaRegressor,
-    PoissonRegressor,
-    RANSACRegressor,
-    TweedieRegressor,
-)
+from sklearn.linear_model import GammaRegressor, PoissonRegressor, RANSACRegressor, TweedieRegressor
 from sklearn.linear_model._base import LinearClassifierMixin, LinearModel
 from sklearn.linear_model._stochastic_gradient import BaseSGDRegressor
+from sklearn.utils.validation import validate_data
 
+from skattr._typing import override
 from skattr.pieces.base import Unreadable
-from skattr.pieces.parts import Linear, rounding_of
-from skattr.pieces.readers.validated import ValidatedFront
+from skattr.pieces.parts import Front, Linear, rounding_of
+from skattr.pieces.preprocessing.pipeline import to_dense
 
 GLMS = (PoissonRegressor, GammaRegressor, TweedieRegressor)
 
@@ -45,22 +41,16 @@ def scales(estimator: Any) -> tuple[str, ...]:
 def read(estimator: Any, scale: str) -> list[Linear]:
     """Read the coefficients."""
     model = estimator.estimator_ if isinstance(estimator, RANSACRegressor) else estimator
-    coef = model.coef_.toarray() if sparse.issparse(model.coef_) else model.coef_
-    coefficients = np.atleast_2d(coef)
+    coefficients = np.atleast_2d(to_dense(model.coef_))
     k, m = coefficients.shape
     if m != estimator.n_features_in_ or np.size(model.intercept_) not in (1, k):
         raise Unreadable(
             f"{type(model).__name__} has coefficients of shape {coefficients.shape} for "
             f"{estimator.n_features_in_} columns"
         )
-    return [
-        Linear(
-            front=ValidatedFront(estimator, "csr"),
-            coefficients=coefficients.astype(np.float64),
-            constant=np.broadcast_to(np.ravel(model.intercept_), k).astype(np.float64),
-            rounding=rounding_of(coefficients.dtype),
-        )
-    ]
+    front, rounding = ValidatedFront(estimator, "csr"), rounding_of(coefficients.dtype)
+    constant = np.broadcast_to(np.ravel(model.intercept_), k).astype(np.float64)
+    return [Linear(front, constant, coefficients.astype(np.float64), rounding=rounding)]
 
 
 def has_margin(estimator: Any) -> bool:
@@ -71,3 +61,16 @@ def has_margin(estimator: Any) -> bool:
 def margin(estimator: Any, X: Any) -> np.ndarray:
     """Return a GLM's prediction before its link."""
     return estimator._linear_predictor(X)
+
+
+class ValidatedFront(Front):
+    """Finite numbers, as scikit-learn's `validate_data` returns them."""
+
+    def __init__(self, estimator: Any, accept_sparse: Any) -> None:
+        self.estimator = estimator
+        self.accept_sparse = accept_sparse
+        self.columns = np.arange(estimator.n_features_in_)
+
+    @override
+    def inputs(self, X: Any) -> Any:
+        return validate_data(self.estimator, X, accept_sparse=self.accept_sparse, reset=False)

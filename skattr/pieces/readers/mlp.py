@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 
 from skattr.pieces.parts import Layer, Net, rounding_of
-from skattr.pieces.readers.validated import ValidatedFront
+from skattr.pieces.readers.linear import ValidatedFront
 
 PERCEPTRONS = (MLPRegressor, MLPClassifier)
 SLOPES = {"relu": 0.0, "identity": 1.0}  # of the negative side
@@ -48,15 +48,9 @@ def read(estimator: Any, scale: str) -> list[Net]:
         Layer(weight, bias, np.full(len(bias), slope))
         for weight, bias in zip(weights[:-1], biases[:-1], strict=True)
     ]
-    return [
-        Net(
-            front=ValidatedFront(estimator, ["csr", "csc"]),
-            layers=layers,
-            coefficients=weights[-1],
-            constant=biases[-1],
-            rounding=rounding_of(estimator.coefs_[0].dtype),
-        )
-    ]
+    front = ValidatedFront(estimator, ["csr", "csc"])
+    rounding = rounding_of(estimator.coefs_[0].dtype)
+    return [Net(front, biases[-1], weights[-1], layers, rounding=rounding)]
 
 
 def _check_weights(estimator: Any) -> None:

@@ -28,12 +28,7 @@ from skattr._typing import override
 from skattr.pieces.base import Unreadable
 from skattr.pieces.parts import Front, Trees
 
-FORESTS = (
-    RandomForestClassifier,
-    RandomForestRegressor,
-    ExtraTreesClassifier,
-    ExtraTreesRegressor,
-)
+FORESTS = (RandomForestClassifier, RandomForestRegressor, ExtraTreesClassifier, ExtraTreesRegressor)
 BOOSTING = (GradientBoostingClassifier, GradientBoostingRegressor)
 
 
