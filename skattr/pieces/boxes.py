@@ -159,8 +159,8 @@ def _join_inputs(
             if is_levels and part.steps:
                 track = _behind_steps(track, part.levels[c])
             # inputs that are the same number up to a cast are one input
-            same = ("raw",) if track.kind == Kind.RAW else (part.chain, int(part.front.columns[c]))
-            key: tuple = (i, c) if is_levels else same
+            same = (part.chain, int(part.front.columns[c]), routes[i].changes(c))
+            key: tuple = (i, c) if is_levels else ("raw",) if track.kind == Kind.RAW else same
             source = columns[track.column].setdefault(key, Input(i, c, track))
             if is_levels:
                 source.n_levels = len(part.levels[c])

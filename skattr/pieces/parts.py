@@ -69,9 +69,9 @@ class Front(ABC):
         """Return the track of input c, given the track of the column that it comes from."""
         return track
 
-    def changes(self, c: int) -> bool:
-        """Tell whether input c is more than its number cast, such as 0 taken for missing."""
-        return False
+    def changes(self, c: int) -> tuple:
+        """Return a description of how input c differs from its number cast, () if it does not."""
+        return ()
 
 
 @dataclass(eq=False)

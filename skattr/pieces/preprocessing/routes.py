@@ -42,10 +42,10 @@ class Route:
         track = Track(column) if self.steps is None else self.steps.tracks[column]
         return track.then(Kind.FREE) if self.changes(c) else track
 
-    def changes(self, c: int) -> bool:
-        """Tell whether single numbers are changed on the way, such as 0 taken for missing."""
+    def changes(self, c: int) -> tuple:
+        """Return how single numbers are changed on the way, such as 0 taken for missing."""
         absent = self.steps is not None and self.steps.sparse and self.front.absent != 0
-        return absent or self.front.changes(c)
+        return (*(("absent",) if absent else ()), *self.front.changes(c))
 
 
 @dataclass(eq=False)

@@ -76,7 +76,8 @@ def _bagging(estimator: Any, scale: str) -> list:
             # members that see the same columns in the same way share one front, unless they have
             # encoders or other steps of their own
             if isinstance(part, Trees) and not part.levels and not part.steps:
-                key = (features.tobytes(), type(part.front), part.front.takes_missing)
+                changes = tuple(part.front.changes(c) for c in range(len(part.front.columns)))
+                key = (features.tobytes(), type(part.front), part.front.takes_missing, changes)
                 part.front = shared.setdefault(key, part.front)
             parts.append(part.behind(step).scaled(1 / n_members))
     return parts

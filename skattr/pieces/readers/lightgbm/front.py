@@ -40,8 +40,8 @@ class LightGBMFront(Front):
         self.zero_is_missing = np.zeros(n_columns, bool)
 
     @override
-    def changes(self, c: int) -> bool:
-        return bool(self.zero_is_missing[c])
+    def changes(self, c: int) -> tuple:
+        return ("zero is missing",) if self.zero_is_missing[c] else ()
 
     @override
     def inputs(self, X: Any) -> np.ndarray:

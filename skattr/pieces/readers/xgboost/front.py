@@ -29,8 +29,10 @@ class BoosterFront(Front):
         self.missing = missing  # a value that means missing, besides NaN
 
     @override
-    def changes(self, c: int) -> bool:
-        return not np.isnan(self.missing) and c not in self.names and c not in self.n_codes
+    def changes(self, c: int) -> tuple:
+        if np.isnan(self.missing) or c in self.names or c in self.n_codes:
+            return ()
+        return ("missing", float(self.missing))
 
     @override
     def inputs(self, X: Any) -> np.ndarray:
