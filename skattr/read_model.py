@@ -11,7 +11,7 @@ from skattr import frames
 from skattr.engines import Rows
 from skattr.inputs import named_outputs
 from skattr.pieces import Grid, Output, Pieces, as_pieces, choose_output
-from skattr.pieces.company import check_rows_alone
+from skattr.pieces.preprocessing.row_independence import check_row_independence
 from skattr.storage import Kept
 
 BLOCK = 2**21  # numbers of X that are encoded together: bounds the memory of `explain`
@@ -79,7 +79,7 @@ class ReadModel:
     def _check(self, estimator: Any, X: Any) -> None:
         """Compare what was read with what the model predicts; a wrong reading is a black box."""
         self.refuted = self.pieces.refuted(_spread_out(X))
-        check_rows_alone(estimator, X, self.row.X)
+        check_row_independence(estimator, X, self.row.X)
         if self.refuted is not None:
             self._pieces = None
             warnings.warn(f"{self.refuted}; it is explained as a black box", stacklevel=4)

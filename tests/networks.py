@@ -7,7 +7,7 @@ from scipy.spatial import Delaunay
 from sklearn.neural_network import MLPRegressor
 
 from skattr.pieces import as_pieces, choose_output
-from skattr.pieces.relu import Layer
+from skattr.pieces.parts import Layer
 
 KINDS = ("random", "zero_bias", "twins", "dead", "integers", "leaky", "linear_units")
 

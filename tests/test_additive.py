@@ -27,7 +27,7 @@ from sklearn.preprocessing import (
 from sklearn.svm import LinearSVC, LinearSVR
 from test_exactness import close, cube, flat
 
-import skattr.pieces.additive
+import skattr.pieces.preprocessing.pipeline
 from skattr import MeasureExplainer
 from skattr.measures import (
     Baseline,
@@ -342,7 +342,7 @@ def test_company_order_blocks_jobs_and_pickle_change_no_bit(preparation, name, m
     np.testing.assert_array_equal(jobs.explain(data).values, wanted)
     again = pickle.loads(pickle.dumps(explainer))
     np.testing.assert_array_equal(again.explain(data).values, wanted)
-    monkeypatch.setattr(skattr.pieces.additive, "CHUNK", 1)
+    monkeypatch.setattr(skattr.pieces.preprocessing.pipeline, "CHUNK", 1)
     large = pd.concat([data] * 3, ignore_index=True)
     np.testing.assert_array_equal(explainer.explain(large).values, np.concatenate([wanted] * 3))
 

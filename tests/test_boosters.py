@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.compose import make_column_transformer
+from sklearn.ensemble import BaggingRegressor, RandomForestRegressor, VotingRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
@@ -135,3 +136,41 @@ def test_xgboost_and_lightgbm_values_that_mean_missing():
         wanted = brute(model.predict, X, X[:9])
         np.testing.assert_allclose(explainer.explain(X[:9]).values, wanted, atol=1e-5)
         np.testing.assert_allclose(explainer.curve("a")(X.a[:9]), wanted[:, 0], atol=1e-5)
+
+
+def members_that_differ(library):
+    """Yield ensembles whose members do not take the same numbers for missing."""
+    if library == "xgboost":
+        regressor = pytest.importorskip("xgboost").XGBRegressor
+        options = {"n_estimators": 5, "max_depth": 3, "n_jobs": 1}
+        yield VotingRegressor([(str(m), regressor(missing=m, **options)) for m in (0.0, -1.0)])
+        for order in (1, -1):  # an absent entry is missing to one of them, and 0 to the other
+            forest = RandomForestRegressor(5, max_depth=4, random_state=0)
+            members = [("a", regressor(**options)), ("b", forest)][::order]
+            yield make_pipeline(OneHotEncoder(handle_unknown="ignore"), VotingRegressor(members))
+    else:
+        regressor = pytest.importorskip("lightgbm").LGBMRegressor
+        options = {"n_estimators": 1, "num_leaves": 3, "min_child_samples": 3, "verbose": -1}
+        member = regressor(zero_as_missing=True, n_jobs=1, **options)
+        for seed in (0, 1, 3):  # members that do not split on a column know nothing of its zeros
+            yield BaggingRegressor(member, 6, max_samples=0.15, random_state=seed)
+
+
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")  # Bagging passes arrays
+@pytest.mark.parametrize("library", ["xgboost", "lightgbm"])
+def test_members_that_take_different_numbers_for_missing(library):
+    for seed, model in enumerate(members_that_differ(library)):
+        rng = np.random.default_rng(seed)
+        X = pd.DataFrame(rng.integers(-3, 4, (300, 4)).astype(float), columns=list("abcd"))
+        y = X.a.abs() + X.b.abs() + X.c + 3 * (X.d == 0)
+        model.fit(X, y)
+        background = X[~X.isin([0.0, -1.0]).any(axis=1)][:15]  # no refutation
+        explainer = MeasureExplainer(model, PartialDependence()).fit(background)
+        assert "boxes" in explainer.describe()
+        explained = X[X.isin([0.0, -1.0]).all(axis=1) | (X.index < 8)]
+        np.testing.assert_allclose(
+            explainer.explain(explained).values,
+            brute(model.predict, background, explained),
+            rtol=1e-5,
+            atol=1e-5,
+        )

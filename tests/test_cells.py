@@ -9,7 +9,7 @@ from sklearn.ensemble import GradientBoostingRegressor, RandomForestRegressor
 
 from skattr.kernels import lookup
 from skattr.pieces import as_pieces, choose_output
-from skattr.pieces.bisection import last_rounded
+from skattr.pieces.cells.bisection import last_rounded
 from skattr.pieces.readers.sklearn_trees import last_left
 
 LIMIT = float(np.finfo(np.float32).max)

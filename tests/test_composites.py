@@ -496,7 +496,7 @@ def test_reasons_of_classifiers_without_probabilities():
     y = np.column_stack([X["age"] > 40, X["size"] > 5]).astype(int)
     assert "what others predict" in readers.why_none(chain.fit(numbers, y))
     vote = VotingClassifier([("a", class_tree())]).fit(X, classes(X, 3))
-    assert "no mean" in readers.why_none(vote)
+    assert "not a mean" in readers.why_none(vote)
 
 
 @pytest.mark.parametrize(

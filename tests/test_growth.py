@@ -11,7 +11,7 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeRegressor
 
 from skattr import MeasureExplainer
-from skattr.pieces import routes
+from skattr.pieces.preprocessing import routes
 
 
 def one_column(n_levels, handle_unknown="ignore"):
@@ -78,7 +78,7 @@ def test_no_wide_table_is_made_dense(monkeypatch):
     front = type(MeasureExplainer(model).fit(X[:50]).pieces_.parts[0].front)
     original = front.inputs
     monkeypatch.setattr(front, "inputs", inputs)
-    monkeypatch.setattr(routes, "dense", None)  # it is not called
+    monkeypatch.setattr(routes, "fill_absent", None)  # it is not called
     MeasureExplainer(model).fit(X[:50]).curve("s").to_frame()
     assert len(shown) > 0
     # each column shows its distinct numbers once: one of a one-hot column, those of "a" at most

@@ -219,7 +219,7 @@ def test_what_predicts_labels_is_explained_by_its_score(model, score):
 )
 def test_labels_without_a_score_are_refused(model):
     model.fit(X)
-    with refused("labels", "not a quantity", "a function of it"):
+    with refused("labels", "cannot be integrated", "a function of it"):
         MeasureExplainer(model).fit(X)
     distance = MeasureExplainer(lambda Z: model.transform(Z)[:, 0]).fit(X)
     assert distance.explain(X).values.shape == X.shape

@@ -19,7 +19,8 @@ from skattr import MeasureExplainer
 from skattr.pieces.base import Unreadable
 from skattr.pieces.boxes import Boxes
 from skattr.pieces.outputs import Output
-from skattr.pieces.readers.lightgbm import TINY, margin, read, scales
+from skattr.pieces.readers.lightgbm import margin, read, scales
+from skattr.pieces.readers.lightgbm.front import TINY
 
 lgb = pytest.importorskip("lightgbm")
 
@@ -255,7 +256,7 @@ def test_ordered_categories_are_compared(params):
     check(model, Z, "predict")
     codes = np.column_stack([np.zeros(3), [0, 1, 2.5], np.zeros(3), np.zeros(3)])
     check(model, codes[:2], "predict")
-    with pytest.raises(ValueError, match=r"'x1': 2\.5 is the number of no category"):
+    with pytest.raises(ValueError, match=r"'x1': 2\.5 is not the number of a category"):
         boxes.grid.encode(codes)
 
 

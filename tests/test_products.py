@@ -41,7 +41,7 @@ from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from test_exactness import close, cube, flat
 
 import skattr.engines.product_sums
-import skattr.pieces.products
+import skattr.pieces.preprocessing.pipeline
 from skattr import MeasureExplainer
 from skattr.measures import (
     Baseline,
@@ -658,7 +658,7 @@ def test_company_order_blocks_jobs_and_pickle_change_no_bit(
     np.testing.assert_array_equal(jobs.explain(data).values, wanted)
     again = pickle.loads(pickle.dumps(explainer))
     np.testing.assert_array_equal(again.explain(data).values, wanted)
-    monkeypatch.setattr(skattr.pieces.products, "CHUNK", 1)
+    monkeypatch.setattr(skattr.pieces.preprocessing.pipeline, "CHUNK", 1)
     large = pd.concat([data] * 3, ignore_index=True)
     np.testing.assert_array_equal(explainer.explain(large).values, np.concatenate([wanted] * 3))
 
@@ -670,7 +670,7 @@ def test_blocks_of_the_background_change_nothing_but_rounding(monkeypatch):
         for groups in (None, GROUPS):
             one = MeasureExplainer(estimator, measure, groups=groups).fit(large).explain(data[:9])
             with monkeypatch.context() as small:
-                small.setattr(skattr.pieces.products, "CHUNK", 1)
+                small.setattr(skattr.pieces.preprocessing.pipeline, "CHUNK", 1)
                 two = MeasureExplainer(estimator, measure, groups=groups).fit(large)
                 np.testing.assert_allclose(
                     two.explain(data[:9]).values, one.values, rtol=1e-12, atol=1e-12

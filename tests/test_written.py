@@ -781,7 +781,7 @@ def test_models_that_fail(name):
         run(nan)
     with pytest.raises(ValueError, match=r"returned an array of shape \(\d+,\) for \d+ rows"):
         run(lambda y: y[:-1])
-    with pytest.raises(ValueError, match="returned 2 values a row, but 1 before"):
+    with pytest.raises(ValueError, match="returned 2 values per row, but 1 before"):
         run(lambda y: np.stack([y, y], axis=1))
 
 

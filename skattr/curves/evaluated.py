@@ -12,8 +12,7 @@ import pandas as pd
 
 from skattr import frames
 from skattr.curves.base import ON_IT, ColumnFunction
-from skattr.pieces.cells import OTHER, missing_rows
-from skattr.pieces.grid import level_frame
+from skattr.pieces.cells import OTHER, level_frame, missing_rows
 
 
 class Evaluated(ColumnFunction):

@@ -32,8 +32,7 @@ from skattr.measures.row_weights import RowWeights
 from skattr.measures.weights import Weights
 from skattr.parallel import in_order
 from skattr.pieces import Boxes, Grid
-from skattr.pieces.grid import NEAR
-from skattr.pieces.steps import MISSING, MONOTONE, NUMBER
+from skattr.pieces.preprocessing.tracks import Kind
 
 ROOM = 2**23  # numbers that are summed up together
 
@@ -229,15 +228,15 @@ class Layout:
     def _find_order(self, k: int, bins: Bins) -> None:
         """Find out whether codes rise with bins, and in which bin each code begins."""
         cells = self.grid.cells[k]
-        mains = [source.track for source in cells.inputs if source.track.kind != MISSING]
-        known = (*NEAR, MONOTONE, NUMBER)
+        mains = [source.track for source in cells.inputs if source.track.kind != Kind.MISSING]
+        known = (*Kind.UNCHANGED, Kind.MONOTONE, Kind.NUMBER)
         simple = len(mains) == 1 and mains[0].kind in known and not mains[0].replaced
         if bins.edges is None or len(bins.edges) == 0 or not cells.ordered or not simple:
             return
         if not frames.is_number(self.grid.row.X, k):
             return
         edges = self.grid.encode_values(k, bins.edges)
-        near = mains[0].kind in NEAR
+        near = mains[0].kind in Kind.UNCHANGED
         if (np.diff(edges) < 0).any() or (not near and edges[0] == edges[-1]):
             return  # it falls, or may fall
         self.partial[k] = not near

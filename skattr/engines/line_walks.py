@@ -15,7 +15,8 @@ from skattr.kernels.lines.starts import find_order, find_positions, find_sides
 from skattr.kernels.lines.vectors import aligned
 from skattr.kernels.lines.walk import EVENTS, KNOTS, walk_lines, walk_one_layer
 from skattr.pieces import ReluNetwork
-from skattr.pieces.relu import Layer, Line
+from skattr.pieces.parts import Layer
+from skattr.pieces.relu import Line
 
 
 class Walker:

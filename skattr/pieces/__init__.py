@@ -4,8 +4,7 @@ from skattr.pieces.additive import Additive
 from skattr.pieces.base import Pieces, Unreadable, unwrap
 from skattr.pieces.black_box import BlackBox
 from skattr.pieces.boxes import Boxes
-from skattr.pieces.cells import Cells
-from skattr.pieces.grid import Grid
+from skattr.pieces.cells import Cells, Grid
 from skattr.pieces.outputs import Output
 from skattr.pieces.products import Products
 from skattr.pieces.reading import as_pieces, choose_output

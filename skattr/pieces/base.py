@@ -1,7 +1,8 @@
-"""f, read as a sum of simple pieces."""
+"""The base class of pieces: an estimator as engines see it."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -16,22 +17,28 @@ THRESHOLD = (FixedThresholdClassifier, TunedThresholdClassifierCV)  # they chang
 
 
 class Unreadable(Exception):
-    """A reader's word that an estimator is no sum of its pieces; the message says why."""
+    """Raised when an estimator cannot be read as pieces; the message says why."""
 
 
-class Pieces:
-    """An estimator as engines see it.
+class Pieces(ABC):
+    """An estimator as a sum of simple functions.
 
-    Every kind of pieces can be evaluated, `predict(X)` → (n, k): that is what makes the engines
-    that only evaluate serve all of them. What was read can be compared with it, `refuted(rows)`.
-    What else there is, the kind says: a `grid` of cells, columns of `levels`.
+    All pieces can be evaluated, so that engines which only evaluate serve every kind. Some know the
+    cells of their columns (`grid`) or which columns hold levels (`levels`).
+
+    Parameters
+    ----------
+    output : Output
+        The method of the estimator, and the columns of its result, that are explained.
+    row : table (1, d)
+        One row of X.
     """
 
     grid: Any = None
 
     def __init__(self, output: Output, row: Any) -> None:
         self.output = output
-        self.row = Kept(row)  # one row of X
+        self.row = Kept(row)
 
     @property
     def addends(self) -> tuple[Pieces, ...]:
@@ -54,12 +61,12 @@ class Pieces:
         """
         return self, None
 
-    def name_levels(self, X: Any) -> None:
-        """Learn from X the names of levels that the model keeps no names of."""
+    def name_levels(self, X: Any) -> None:  # noqa: B027
+        """Learn from X the names of levels that the model keeps only as numbers."""
 
     @property
     def levels(self) -> np.ndarray | None:
-        """Whether a column holds levels to the model, (d,), if it is known."""
+        """Whether the model treats each column as levels, (d,), or None if that is not known."""
         return None
 
     def without_table(self) -> list[int]:
@@ -67,35 +74,40 @@ class Pieces:
         return list(range(len(frames.labels(self.row.X))))
 
     def level_values(self, k: int) -> tuple[list, list, list] | None:
-        """Return what a column of levels may hold, where its curve has no table, or None."""
+        """Return the values that column k may hold, if it is one of levels without cells.
+
+        These are three lists: the levels that the model knows, missing values, and another level;
+        the latter two as far as the model is not known to refuse them.
+        """
         return None
 
     def reading(self, rows: Any) -> tuple[Any, Any] | None:
-        """Return f as it was read at some rows, (n, k), and how far that may be off."""
+        """Return f as it was read, (n, k), and its possible rounding error; None if nothing was."""
         return None
 
     def preprocessings(self) -> list:
-        """Return the steps in front of the model that were read as working column by column."""
+        """Return the preprocessings before the model that were read as working column by column."""
         return []
 
     def refuted(self, rows: Any) -> str | None:
-        """Compare what was read with what the model and its steps say of some rows."""
-        found = self.reading(rows)
-        if found is None:
+        """Compare what was read with the estimator on some rows; return what is wrong, or None."""
+        read = self.reading(rows)
+        if read is None:
             return None
         for steps in self.preprocessings():
             mixed = steps.mixes(rows)
             if mixed is not None:
-                return f"column {mixed!r} moves what the steps make of other columns"
-        if (np.abs(found[0] - self.predict(rows)) <= found[1]).all():
+                return f"column {mixed!r} changes what the steps return for other columns"
+        values, rounding = read
+        if (np.abs(values - self.predict(rows)) <= rounding).all():
             return None
-        who = f"its {self.output.method}" if self.output.method else "it"
+        method = f"its {self.output.method}" if self.output.method else "it"
         name = type(self.output.estimator).__name__
-        return f"what was read of {name} does not add up to what {who} returns"
+        return f"what was read of {name} does not add up to what {method} returns"
 
+    @abstractmethod
     def describe(self) -> str:
-        """Say in a few words what was read."""
-        raise NotImplementedError
+        """Return a few words on what was read."""
 
 
 def unwrap(estimator: Any) -> Any:

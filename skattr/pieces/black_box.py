@@ -1,9 +1,10 @@
-"""A model of which only `predict` is known."""
+"""A model that can only be evaluated."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from skattr._typing import override
 from skattr.pieces.base import Pieces
 from skattr.pieces.outputs import Output
 
@@ -15,6 +16,6 @@ class BlackBox(Pieces):
         super().__init__(output, row)
         self.reason = reason
 
+    @override
     def describe(self) -> str:
-        """Say why this is a black box."""
         return f"a black box, known by its predictions alone: {self.reason}"

@@ -1,4 +1,4 @@
-"""Which function of an estimator is explained: its scale, its columns and their names."""
+"""The function of an estimator that is explained: its scale, its columns and their names."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ SCORES = ("decision_function", "score_samples")
 
 @dataclass(eq=False)
 class Output:
-    """f: a method of the estimator, and the columns of its result that are explained."""
+    """f: a method of an estimator, and the columns of its result that are explained."""
 
     estimator: Any
-    method: str  # "" for a plain callable, "margin" for what only a reader can ask for
+    method: str  # "" for a plain callable, "margin" for a margin that only the reader can compute
     scale: str  # "raw", "proba" or "predict"
     columns: list[int] | None  # None: all
     names: list[str]
@@ -40,35 +40,36 @@ class Output:
             result = result[:, self.columns]
         if result.shape[1] != len(self.names):
             raise ValueError(
-                f"{_name(self.estimator)} returned {result.shape[1]} values a row, "
+                f"{_name(self.estimator)} returned {result.shape[1]} values per row, "
                 f"but {len(self.names)} before"
             )
         return result
 
     def scale_in_words(self, X: Any) -> str:
-        """Say what the numbers are, "" if unknown; for "raw" by what the model makes of some rows.
+        """Name the quantity that is explained, "" if it is unknown.
 
-        One decision function is a log-odds and another is not, whatever it is called.
+        For "raw" this takes some rows X: which link leads from the raw numbers to the prediction
+        tells whether they are log-odds.
         """
         if self.scale != "raw":
             known = {"proba": "probability", "predict": "prediction" if self.method else ""}
             return known[self.scale]
         classifies = hasattr(self.estimator, "__sklearn_tags__") and is_classifier(self.estimator)
-        with suppress(Exception):  # f works at X: that another method does not, is no harm
+        with suppress(Exception):  # f accepts X, another method need not
             raw = self(X)
             final = _call(self.estimator, "predict_proba" if classifies else "predict", X)
             if classifies and raw.shape[1] == 1:
                 final = final[:, 1:]  # the positive class
-            for words, link in _links(classifies, raw.shape[1]).items():
-                made = link(raw)
-                if made.shape == final.shape and np.allclose(made, final, rtol=1e-5, atol=1e-6):
-                    return words
+            for name, link in _links(classifies, raw.shape[1]).items():
+                linked = link(raw)
+                if linked.shape == final.shape and np.allclose(linked, final, rtol=1e-5, atol=1e-6):
+                    return name
         scores = classifies or self.method in SCORES
         return self.method.replace("_", " ") if scores else "raw prediction"
 
 
 def _links(classifies: bool, k: int) -> dict[str, Callable]:
-    """Return what may lead from raw numbers to the model's answer, by what that makes of them."""
+    """Return the links that may lead from raw numbers to predictions, by the name of the former."""
     if classifies:
         return {"log-odds": expit} if k == 1 else {"logit": partial(softmax, axis=1)}
     return {"prediction": np.asarray, "log of the prediction": np.exp, "log-odds": expit}
@@ -97,7 +98,8 @@ def _call(estimator: Any, method: str, X: Any) -> np.ndarray:
     try:
         values = np.asarray(result, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{_name(estimator)} returned what are no numbers: {error}") from error
+        name = _name(estimator)
+        raise ValueError(f"{name} returned values that are not numbers: {error}") from error
     if values.ndim not in (1, 2) or len(values) != len(X):
         raise ValueError(
             f"{_name(estimator)} returned an array of shape {values.shape} for {len(X)} rows; "
@@ -105,8 +107,8 @@ def _call(estimator: Any, method: str, X: Any) -> np.ndarray:
         )
     if values.ndim == 2 and values.shape[1] == 0:
         raise ValueError(
-            f"{_name(estimator)} returned no column (an array of shape {values.shape}); there must "
-            "be a number a row to explain, (n,) or (n, k) with k of at least 1"
+            f"{_name(estimator)} returned no column (an array of shape {values.shape}); it must "
+            "return at least one number per row, (n,) or (n, k)"
         )
     if np.isnan(values).any():
         row = int(np.flatnonzero(np.isnan(values.reshape(len(values), -1)).any(axis=1))[0])
@@ -119,12 +121,12 @@ def resolve(
 ) -> Output:
     """Choose the function to explain.
 
-    `readable` are the scales on which a reader finds pieces, best first; `has_margin` whether a
-    reader knows the answer before the link; X is one row, to see how many values there are where
-    nothing else tells.
+    `readable` are the scales on which a reader finds pieces, best first; `has_margin` tells whether
+    a reader computes the prediction before the link; X is one row, which shows the number of
+    outputs where the estimator does not tell it.
     """
     if not isinstance(output, str) or output not in SCALES:
-        raise ValueError(f"output={brief(output)} is not known; it is one of {list(SCALES)}")
+        raise ValueError(f"output must be one of {list(SCALES)}, got {brief(output)}")
     if hasattr(estimator, "__sklearn_tags__") and is_classifier(estimator):
         return _classifier(estimator, output, readable, has_margin, X)
     if _kind(estimator) in LABELLERS:
@@ -132,10 +134,11 @@ def resolve(
     if not hasattr(estimator, "predict") or modules.is_module(estimator):
         method, scale = "", "predict"
         if output not in ("auto", "predict"):
-            raise ValueError(f"output={brief(output)}: a function has no other output than its own")
+            raise ValueError(f"output={brief(output)}: a function has one output; use 'auto'")
     elif output == "proba":
         raise ValueError(
-            f"output='proba': {_name(estimator)} is no classifier; use 'predict', 'raw' or 'auto'"
+            f"output='proba' needs a classifier, got {_name(estimator)}; use 'predict', 'raw' or "
+            "'auto'"
         )
     else:
         scale = (*readable, "predict")[0] if output == "auto" else output
@@ -146,7 +149,7 @@ def resolve(
 
 
 def _kind(estimator: Any) -> str | None:
-    """Return what scikit-learn calls an estimator, such as "clusterer", if it is one."""
+    """Return scikit-learn's type of an estimator, such as "clusterer", if it has one."""
     if not hasattr(estimator, "__sklearn_tags__") or modules.is_module(estimator):
         return None
     return get_tags(estimator).estimator_type
@@ -155,7 +158,7 @@ def _kind(estimator: Any) -> str | None:
 def _score(estimator: Any, output: str) -> Output:
     """Choose the score of an estimator that predicts labels."""
     name = _name(estimator)
-    labels = f"{name} predicts labels, which are not a quantity to integrate"
+    labels = f"{name} predicts labels, which cannot be integrated"
     method = next((method for method in SCORES if hasattr(estimator, method)), None)
     if method is None:
         raise ValueError(
@@ -168,18 +171,18 @@ def _score(estimator: Any, output: str) -> Output:
 
 
 def _width(estimator: Any, method: str, X: Any, readable: tuple[str, ...]) -> int:
-    """Return the number of values a row, by looking at one."""
+    """Return the number of values per row, as returned for one row."""
     try:
         return _call(estimator, method, X).shape[1]
     except (TypeError, ValueError) as error:
         if not readable:
             raise
-        words = not hasattr(estimator, "steps")  # steps may take them
+        words = not hasattr(estimator, "steps")  # steps may accept text
         raise ValueError(f"the model refuses X: {error}{frames.unusual(X, words)}") from error
 
 
 def _raw_method(estimator: Any, has_margin: bool, other: str) -> str:
-    """Return the method in front of the link; a reader that has one knows it best."""
+    """Return the method before the link; that of a reader comes first."""
     if has_margin:
         return "margin"
     return "decision_function" if hasattr(estimator, "decision_function") else other
@@ -190,23 +193,23 @@ def _classifier(
 ) -> Output:
     if output == "predict":
         raise ValueError(
-            "output='predict' is refused for a classifier: labels are no numbers to integrate; "
+            "output='predict' is refused for a classifier: labels cannot be integrated; "
             "use 'proba' or 'raw'"
         )
     raw = _raw_method(estimator, has_margin, "decision_function")
     methods = {"proba": "predict_proba", "raw": raw}
-    there = [s for s, method in methods.items() if method == "margin" or hasattr(estimator, method)]
+    available = [s for s, m in methods.items() if m == "margin" or hasattr(estimator, m)]
     if output == "auto":
-        choices = [scale for scale in readable if scale in there] or there
+        choices = [scale for scale in readable if scale in available] or available
         if not choices:
             raise ValueError(
                 f"{_name(estimator)} has neither predict_proba nor decision_function to explain"
             )
         output = choices[0]
-    elif output not in there:
+    elif output not in available:
         raise ValueError(
             f"output={brief(output)}: {_name(estimator)} has no {methods[output]}; "
-            f"it has {there or 'none of the two'}"
+            f"it has {available or 'neither'}"
         )
     classes = estimator.classes_
     several = isinstance(classes, list)
@@ -222,11 +225,11 @@ def _classifier(
         if several or pairwise or k != len(classes):
             names = [str(i) for i in range(k)]
             return Output(estimator, methods[output], output, None, names)
-    # two columns that are no probabilities of two classes say two things
+    # unlike the probabilities of two classes, other pairs of columns are two quantities
     both = output == "raw" or getattr(estimator, "multilabel_", False)
     for i, labels in enumerate(targets):
-        chosen = [1] if len(labels) == 2 and not both else range(len(labels))
-        columns += [start + c for c in chosen]
-        names += [f"y{i}__{labels[c]}" if several else str(labels[c]) for c in chosen]
+        shown = [1] if len(labels) == 2 and not both else range(len(labels))
+        columns += [start + c for c in shown]
+        names += [f"y{i}__{labels[c]}" if several else str(labels[c]) for c in shown]
         start += len(labels)
     return Output(estimator, methods[output], output, columns, names)

@@ -13,21 +13,21 @@ from skattr.pieces.sum import Sum, by_kind
 
 
 def choose_output(estimator: Any, output: str, X: Any) -> Output:
-    """Choose what to explain; X is one row."""
+    """Choose the function to explain; X is one row."""
     model = unwrap(estimator)
     return resolve(model, output, readers.scales(model), readers.has_margin(model), X)
 
 
 def as_pieces(output: Output, row: Any, refuted: str | None = None) -> Pieces:
-    """Read the estimator behind an output; `row` is one row of X.
+    """Read the estimator of an output; `row` is one row of X.
 
-    What no reader knows, or what was found to be read wrongly, is a black box.
+    An estimator that no reader knows, or whose reading was refuted, is a black box.
     """
     if refuted is not None:
         return BlackBox(output, row, refuted)
     try:
         parts = readers.read(output.estimator, output.scale, len(frames.labels(row)))
-        addends = [kind(own, output, row) for kind, own in by_kind(parts)]
+        addends = [kind(some, output, row) for kind, some in by_kind(parts)]
         return addends[0] if len(addends) == 1 else Sum(addends, output, row)
     except Unreadable as reason:
         return BlackBox(output, row, str(reason))

@@ -1,6 +1,7 @@
-"""The regions of a ReLU network in a box: where it is affine, one after the other.
+"""The regions of a box in which a ReLU network is affine, enumerated one by one.
 
-Cut by all layers, depth first: there is never a list of all regions (MATH.md, section 4).
+The box is cut by all layers, depth first, so that there is never a list of all regions (MATH.md,
+section 4).
 """
 
 from __future__ import annotations
@@ -22,18 +23,18 @@ class Region(NamedTuple):
 
     a: np.ndarray  # (k, d)
     b: np.ndarray  # (k,)
-    vertices: np.ndarray  # (n_vertices, d), in no order
+    vertices: np.ndarray  # (n_vertices, d), in any order
     volume: float  # in the dimensions in which the box has a width
 
 
 def regions_of(network: ReluNetwork, domain: Any) -> Iterator[Region]:
-    """Yield the regions of positive volume; `domain` is (d, 2), or {column: (low, high)} of all."""
+    """Yield the regions of positive volume; `domain` is (d, 2) or {column: (low, high)}."""
     if not network.is_plain:
         used = set(network.columns.tolist())
         rest = [n for k, n in enumerate(network.names) if k in used and k not in network.lines]
         raise ValueError(
-            "regions are polytopes of numbers, and not every column enters the network by one "
-            f"affine function: {rest or network.names}"
+            "regions need every column to enter the network by one affine function, got others "
+            f"in {rest or network.names}"
         )
     low, high = _sides(domain, network.names)
     return _regions(network, low, high)
@@ -43,13 +44,13 @@ def _sides(domain: Any, names: list) -> tuple[np.ndarray, np.ndarray]:
     if isinstance(domain, dict):
         wrong = [name for name in [*names, *domain] if (name in names) != (name in domain)]
         if wrong:
-            raise ValueError(f"domain has to name all columns and no other; see {wrong[0]!r}")
+            raise ValueError(f"domain must name all columns and no others, see {wrong[0]!r}")
         domain = [domain[name] for name in names]
     sides = np.asarray(domain, np.float64)
     if sides.shape != (len(names), 2) or not np.isfinite(sides).all():
-        raise ValueError(f"domain is finite numbers (low, high) of {len(names)} columns")
+        raise ValueError(f"domain must hold finite numbers (low, high) of {len(names)} columns")
     if (sides[:, 0] > sides[:, 1]).any():
-        raise ValueError("domain: low is above high")
+        raise ValueError("domain must have low <= high in each column")
     return sides[:, 0], sides[:, 1]
 
 
@@ -68,7 +69,7 @@ def _regions(network: ReluNetwork, low: np.ndarray, high: np.ndarray) -> Iterato
 def _cells(
     network: ReluNetwork, center: np.ndarray, half: np.ndarray, wide: np.ndarray
 ) -> Iterator[tuple[np.ndarray, np.ndarray, float]]:
-    """Yield the affine map of inputs, (k, d + 1), the corners on the cube, and the volume, of 1."""
+    """Yield affine maps (k, d + 1), corners in [-1, 1]^dim and shares of the volume."""
     layers, dim = network.layers, len(wide)
     if not layers or dim == 0:
         A, b = network.local(center[None])
@@ -80,10 +81,10 @@ def _cells(
     map_ = np.column_stack([first.weight[:, wide] * half[wide], first.weight @ center + first.bias])
     stack = polytopes.new_stack(joined, map_)
     while True:
-        found = polytopes.find_cell(joined, stack, len(layers))
-        if found == polytopes.END:
+        status = polytopes.find_cell(joined, stack, len(layers))
+        if status == polytopes.END:
             return
-        if found == polytopes.FULL:
+        if status == polytopes.FULL:
             stack = polytopes.grown(stack)
             continue
         start, n = stack.cells[stack.top[0], :2]
@@ -93,5 +94,5 @@ def _cells(
         if moment[dim] > 0:
             mean = center.copy()
             mean[wide] += half[wide] * (moment[:dim] / moment[dim])
-            A, b = network.local(mean[None])  # the centroid is in no other region
+            A, b = network.local(mean[None])  # the centroid is in this region only
             yield np.column_stack([A[0], b[0]]), corners, float(moment[dim])

@@ -1,81 +1,26 @@
-"""f as a ReLU network: affine maps with kinks between them (MATH.md, section 4)."""
+"""f as a ReLU network: affine maps with units between them (MATH.md, section 4)."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 from scipy.linalg import block_diag
 
 from skattr import frames
-from skattr.pieces.columnwise import Columnwise, Front
+from skattr._typing import override
+from skattr.pieces.columnwise import Columnwise
 from skattr.pieces.outputs import Output
+from skattr.pieces.parts import Layer, Net
+from skattr.pieces.preprocessing.pipeline import to_dense
+from skattr.pieces.preprocessing.refusals import refusals
+from skattr.pieces.preprocessing.tracks import Kind
 from skattr.pieces.regions import Region, regions_of
-from skattr.pieces.routes import refusals
-from skattr.pieces.steps import MISSING
 
-FAR = 2.0**60  # a number beside which the centre of a scaler is nothing
-SINGLE = 1e-5  # how far a model that computes in float32 may be off
-
-
-class Layer(NamedTuple):
-    """Units z = weight · y + bias that return z where z >= 0, slope · z elsewhere.
-
-    The slope is 0 for a ReLU, 0.01 for a leaky one, and 1 for a unit that passes its number on.
-    """
-
-    weight: np.ndarray  # (m, p) float64
-    bias: np.ndarray  # (m,)
-    slope: np.ndarray  # (m,)
-
-
-@dataclass(eq=False)
-class Net:
-    """What a reader finds: a ReLU network on the inputs of one front."""
-
-    front: Front
-    layers: list[Layer]
-    weight: np.ndarray  # (k, m) the last affine map
-    constant: np.ndarray  # (k,) its bias
-    steps: tuple = ()  # fitted steps in front of the front, the outermost first
-    rounding: float = 1e-8  # how far the model's own arithmetic may be off
-
-    def scaled(self, factor: float) -> Net:
-        """Return factor · f."""
-        return replace(self, weight=self.weight * factor, constant=self.constant * factor)
-
-    def behind(self, *steps: Any) -> Net:
-        """Return the same function behind more steps."""
-        return replace(self, steps=(*steps, *self.steps))
-
-    def plus(self, constant: Any) -> Net:
-        """Return f + constant, a number or (k,)."""
-        return replace(self, constant=self.constant + constant)
-
-    def at_outputs(self, places: Any, k: int) -> Net:
-        """Return the function with its outputs at some places among k."""
-        return self.combined(np.eye(k)[places])
-
-    def combined(self, weights: np.ndarray) -> Net:
-        """Return f @ weights, (k, m): each new output is a weighted sum of those there are."""
-        return replace(self, weight=weights.T @ self.weight, constant=self.constant @ weights)
-
-    def at_columns(self, columns: list[int] | None) -> Net:
-        """Return the function with some of its outputs."""
-        if columns is None or len(self.weight) == 1:
-            return self
-        return replace(self, weight=self.weight[columns], constant=self.constant[columns])
-
-    def deepened(self, depth: int) -> Net:
-        """Return the same function with more layers, which pass numbers on."""
-        m = self.weight.shape[1]
-        more = [Layer(np.eye(m), np.zeros(m), np.ones(m))] * (depth - len(self.layers))
-        return replace(self, layers=[*self.layers, *more])
+FAR = 2.0**60  # a number compared to which the centre of a scaler is negligible
 
 
 class Line(NamedTuple):
@@ -85,11 +30,11 @@ class Line(NamedTuple):
     places: np.ndarray  # (q,) which inputs they are
     start: np.ndarray  # (q,)
     direction: np.ndarray  # (q,)
-    missing: np.ndarray | None = None  # (q,) what they are if it is missing, None: it may not be
-    infinite: bool = False  # whether it may be infinite
+    missing: np.ndarray | None = None  # (q,) the inputs of a missing value, None if it is refused
+    infinite: bool = False  # whether infinite values are accepted
 
     def folded(self, k: int) -> Line | None:
-        """Return the line of one input x - origin in place k, if a missing value lies on it too."""
+        """Return the line of the input x - origin, number k, if missing values lie on it too."""
         missing = None
         if self.missing is not None:
             c = int(np.abs(self.direction).argmax())
@@ -103,12 +48,12 @@ class Line(NamedTuple):
         return Line(self.origin, np.array([k]), np.zeros(1), np.ones(1), missing, self.infinite)
 
 
-class ReluNetwork(Columnwise):
+class ReluNetwork(Columnwise[Net]):
     """Affine maps with units between them that are linear on either side of 0.
 
-    Whatever was read is brought into this form: BatchNorm is folded into the next affine map, a
-    clipped unit is two ReLUs, what a residual connection carries past a layer is a unit of slope 1.
-    Computed in float64, whatever the model's own type.
+    Readers bring networks into this form: BatchNorm is folded into the next affine map, a clipped
+    unit is two ReLUs, a residual connection past a layer is a unit of slope 1. Computations are in
+    float64, whatever the model's own type.
 
     Attributes
     ----------
@@ -117,12 +62,12 @@ class ReluNetwork(Columnwise):
     weight, bias : arrays (k, m) and (k,)
         The last affine map.
     is_plain : bool
-        Whether every column that counts is a number and reaches the network through scalers only.
-        They are folded then: there is one input a raw column, x - origin. Else the inputs are what
-        the fitted steps give.
+        Whether every used column is a number and reaches the network through scalers only. These
+        are folded into the first layer then, and there is one input per raw column, x - origin.
+        Otherwise the inputs are the outputs of the fitted steps.
     origin : array (p,)
-        Where the inputs are 0, if `is_plain`: 0, or the centre of a scaler. Far from 0 data lose
-        fewer digits so.
+        Where the inputs are 0, if `is_plain`: 0, or the centre of a scaler, so that data far from 0
+        lose fewer digits.
     """
 
     layers: list[Layer]
@@ -130,11 +75,11 @@ class ReluNetwork(Columnwise):
     bias: np.ndarray
 
     def __init__(self, parts: list[Net], output: Output, row: Any) -> None:
-        super().__init__([part.at_columns(output.columns) for part in parts], output, row)
+        super().__init__(parts, output, row)
         depth = max(len(part.layers) for part in parts)
-        parts = [part.deepened(depth) for part in self.parts]
-        self.layers = [_beside(own) for own in zip(*(p.layers for p in parts), strict=True)]
-        self.weight = np.concatenate([part.weight for part in parts], axis=1)
+        nets = [part.deepened(depth) for part in self.parts]
+        self.layers = [_side_by_side(some) for some in zip(*(n.layers for n in nets), strict=True)]
+        self.weight = np.concatenate([net.coefficients for net in nets], axis=1)
         self.bias = self.constant
         self.columns = np.array([track.column for tracks in self.tracks for track in tracks], int)
         self.is_plain = False
@@ -147,9 +92,9 @@ class ReluNetwork(Columnwise):
     def numbers(self, X: Any) -> np.ndarray:
         """Return the inputs, (n, p) in float64; refuses what the model refuses."""
         with refusals(X, self.row.X, self.inputs, self.behind_steps):
-            found = self._inputs(X)
+            inputs = self._inputs(X)
         if not self.is_plain:
-            return found
+            return inputs
         result = np.zeros((len(X), len(self.names)))
         for k in set(self.columns.tolist()):
             result[:, k] = frames.to_float(frames.column(X, k)) - self.origin[k]
@@ -159,13 +104,13 @@ class ReluNetwork(Columnwise):
         return result
 
     def own_numbers(self, X: Any, columns: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
-        """Return which inputs come from some columns, (q,), and what they are in X, (n, q).
+        """Return which inputs come from some columns, (q,), and their values in X, (n, q).
 
-        The other columns of X are not looked at.
+        The other columns of X are ignored.
         """
         rows = frames.with_columns(self.row.X, {k: frames.column(X, k) for k in columns})
-        whose = np.arange(len(self.names)) if self.is_plain else self.columns
-        places = np.flatnonzero(np.isin(whose, columns))
+        column = np.arange(len(self.names)) if self.is_plain else self.columns
+        places = np.flatnonzero(np.isin(column, columns))
         return places, self.numbers(rows)[:, places]
 
     def forward(self, Z: np.ndarray) -> np.ndarray:
@@ -195,7 +140,7 @@ class ReluNetwork(Columnwise):
     def regions(self, domain: Any) -> Iterator[Region]:
         """Yield (a, b, vertices, volume) of each region of a box where f(x) = a · x + b.
 
-        Their number grows fast with the columns: it is for few of them.
+        Their number grows fast with the number of columns: use it for few of them.
 
         Parameters
         ----------
@@ -204,32 +149,30 @@ class ReluNetwork(Columnwise):
         """
         return regions_of(self, domain)
 
+    @override
     def reading(self, rows: Any) -> tuple[Any, Any]:
-        """Return the network at some rows, and the rounding of numbers of that size."""
         Z = self.numbers(rows)
         size = np.abs(Z) + (np.abs(self.origin) if self.is_plain else 0.0)
         for layer in self.layers:
             size = size @ np.abs(layer.weight.T) + np.abs(layer.bias)
         size = size @ np.abs(self.weight.T) + np.abs(self.bias)
-        single = any(inputs.dtype == np.float32 for inputs in self.inputs(rows))
-        rounding = max([part.rounding for part in self.parts] + [SINGLE] * single)
-        return self.forward(Z), rounding * size
+        return self.forward(Z), self.rounding(self.inputs(rows)) * size
 
+    @override
     def describe(self) -> str:
-        """Say how wide the layers are."""
         widths = [*(layer.weight.shape[1] for layer in self.layers), *self.weight.shape[::-1]]
         return f"a ReLU network {'-'.join(map(str, widths))}, computed in float64"
 
     def _inputs(self, X: Any) -> np.ndarray:
-        """Return what the fitted steps and the checks of the model give, (n, p)."""
-        found = [v.toarray() if sparse.issparse(v) else v for v in self.inputs(X)]
-        return np.concatenate([np.asarray(v, np.float64) for v in found], axis=1)
+        """Return the inputs of all parts, (n, p)."""
+        inputs = [np.asarray(to_dense(v), np.float64) for v in self.inputs(X)]
+        return np.concatenate(inputs, axis=1)
 
     def _line(self, k: int) -> Line | None:
-        """Return how the inputs of a column depend on its numbers, if that is affine."""
+        """Return the line of a column, if its inputs are affine in its numbers."""
         tracks = [track for tracks in self.tracks for track in tracks]
         places = np.array([c for c, track in enumerate(tracks) if track.column == k], int)
-        straight = all(tracks[c].affine or tracks[c].kind == MISSING for c in places)
+        straight = all(tracks[c].affine or tracks[c].kind == Kind.MISSING for c in places)
         if not len(places) or not straight or frames.is_level(self.row.X, k):
             return None
 
@@ -239,12 +182,12 @@ class ReluNetwork(Columnwise):
                 warnings.simplefilter("ignore")
                 return self._inputs(table)[:, places]
 
-        def taken(value: float) -> np.ndarray | None:
+        def if_accepted(value: float) -> np.ndarray | None:
             with suppress(ValueError):
                 return at(value)[0]
             return None
 
-        missing, infinite = taken(np.nan), taken(np.inf) is not None
+        missing, infinite = if_accepted(np.nan), if_accepted(np.inf) is not None
         if missing is not None and np.isnan(missing).any():
             missing = None
         if not self.behind_steps:
@@ -252,13 +195,13 @@ class ReluNetwork(Columnwise):
         low, high = at(-FAR, FAR)
         direction = high / (2 * FAR) - low / (2 * FAR)
         origin = 0.0
-        for c in np.flatnonzero(direction)[:1]:  # where the first of them is 0: steps round there
-            for _ in range(2):
+        for c in np.flatnonzero(direction)[:1]:  # the zero of the first one
+            for _ in range(2):  # once more, as steps round
                 origin -= float(at(origin)[0, c] / direction[c])
         return Line(origin, places, at(origin)[0], direction, missing, infinite)
 
     def _fold(self, folded: dict) -> None:
-        """Let the first affine map begin at raw columns."""
+        """Fold the steps into the first affine map, which then takes raw columns."""
         d, p = len(self.names), len(self.columns)
         slopes, starts, self.origin = np.zeros((p, d)), np.zeros(p), np.zeros(d)
         for k, line in self.lines.items():
@@ -274,7 +217,7 @@ class ReluNetwork(Columnwise):
         self.is_plain = True
 
 
-def _beside(layers: tuple[Layer, ...]) -> Layer:
-    """Return one layer made of the units of several networks."""
+def _side_by_side(layers: tuple[Layer, ...]) -> Layer:
+    """Return one layer with the units of several."""
     weights, biases, slopes = zip(*layers, strict=True)
     return Layer(block_diag(*weights), np.concatenate(biases), np.concatenate(slopes))

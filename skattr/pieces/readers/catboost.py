@@ -2,9 +2,9 @@
 
 A row goes right at a split if float32(x) > border or, at a split on a category, if it has that
 category; missing numbers go to the side of the column's `nan_mode`, left where training saw none.
-A model knows its categories by hashes alone, so which one a raw value is, the library is asked: a
-second model, the probe, has for each category a tree that answers with its number. All sums are in
-float64. Learned statistics of categories, texts and embeddings are no boxes.
+A model keeps only hashes of its categories, so the library itself is asked which one a raw value
+is: a second model, the probe, has one tree per category, which returns its number. All sums are in
+float64. Learned statistics of categories, texts and embeddings are not boxes.
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ import numpy as np
 import pandas as pd
 
 from skattr import frames
+from skattr._typing import override
 from skattr.pieces.base import Unreadable
-from skattr.pieces.boxes import Trees
-from skattr.pieces.cells import Nameless
+from skattr.pieces.cells.levels import UnnamedLevel
+from skattr.pieces.parts import Front, Trees
 from skattr.pieces.readers.sklearn_trees import last_left
 
-NUMBER, CATEGORY, STATISTIC = "FloatFeature", "OneHotFeature", "OnlineCtr"  # kinds of splits
+NUMBER, CATEGORY, STATISTIC = "FloatFeature", "OneHotFeature", "OnlineCtr"  # types of splits
 MISSING_LEFT = {"AsIs": True, "AsFalse": True, "AsTrue": False}
 LARGEST = float(np.finfo(np.float32).max)
 ROUNDS_TO_LARGEST = np.nextafter(LARGEST + 2.0**103, 0.0)  # the largest float64 that does
@@ -44,14 +45,14 @@ def scales(estimator: Any) -> tuple[str, ...]:
         return ()
     if "CatBoostClassifier" in kinds:
         return ("raw",)
-    # only regressors have a link, and only some: plain models and rankers predict what they sum
+    # only some regressors have a link: plain models and rankers predict the sum of their trees
     if "CatBoostRegressor" in kinds and estimator._get_default_prediction_type() != "RawFormulaVal":
         return ("raw",)
     return ("predict", "raw")
 
 
 def margin(estimator: Any, X: Any) -> np.ndarray:
-    """Return what the trees add up to, (n,) or (n, k)."""
+    """Return the sum of the trees, (n,) or (n, k)."""
     library = _library()
     with _refusals(X):
         return library.CatBoost.predict(estimator, X, prediction_type="RawFormulaVal")
@@ -78,13 +79,13 @@ def _library() -> Any:
 
 
 def _export(estimator: Any) -> dict:
-    """Return the model's own JSON, which holds borders and leaves to the last bit."""
+    """Return the model as CatBoost's JSON, which holds borders and leaves to the last bit."""
     library = _library()
     for kind in ("text", "embedding"):
-        found: list = getattr(estimator, f"get_{kind}_feature_indices", list)()
-        if found:
-            names = [estimator.feature_names_[k] for k in found]
-            raise Unreadable(f"catboost's {kind} features {names} are no boxes")
+        features: list = getattr(estimator, f"get_{kind}_feature_indices", list)()
+        if features:
+            names = [estimator.feature_names_[k] for k in features]
+            raise Unreadable(f"catboost's {kind} features {names} are not boxes")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "model.json")
         try:
@@ -97,10 +98,10 @@ def _export(estimator: Any) -> dict:
 
 
 class Nodes(NamedTuple):
-    """The nodes of all trees, and the splits that they ask."""
+    """The nodes of all trees, and their splits."""
 
     roots: np.ndarray  # (n_trees,)
-    asked: np.ndarray  # (n_nodes,) split, or -1 at a leaf
+    split: np.ndarray  # (n_nodes,) which of the splits, or -1 at a leaf
     left: np.ndarray  # (n_nodes,)
     right: np.ndarray  # (n_nodes,)
     values: np.ndarray  # (n_leaves, k)
@@ -109,19 +110,19 @@ class Nodes(NamedTuple):
 
 
 def _symmetric(trees: list[dict]) -> Nodes:
-    """Unfold trees that ask the same split at all nodes of a level.
+    """Unfold trees that have the same split at all nodes of a level.
 
     A leaf's number has bit i if split i sends right; with the last split at the root and children
-    at 2 i + 1 and 2 i + 2, the leaves stand in the order of their numbers.
+    at 2 i + 1 and 2 i + 2, the leaves come in the order of their numbers.
     """
     depth = np.array([len(tree["splits"]) for tree in trees])
     sizes = 2 ** (depth + 1) - 1
     roots = np.cumsum(sizes) - sizes
     root = np.repeat(roots, sizes)
-    place = np.arange(sizes.sum()) - root
-    level = np.frexp(place + 1.0)[1] - 1
+    number = np.arange(sizes.sum()) - root  # within the tree
+    level = np.frexp(number + 1.0)[1] - 1
     leaf = level == np.repeat(depth, sizes)
-    left = np.where(leaf, 0, root + 2 * place + 1)
+    left = np.where(leaf, 0, root + 2 * number + 1)
     return Nodes(
         roots,
         np.where(leaf, -1, np.repeat(np.cumsum(depth), sizes) - 1 - level),
@@ -133,46 +134,46 @@ def _symmetric(trees: list[dict]) -> Nodes:
     )
 
 
-def _grown(trees: list[dict]) -> Nodes:
-    """Put nested trees into a table, the left child right behind its parent."""
+def _nested(trees: list[dict]) -> Nodes:
+    """Flatten nested trees into a table, the left child right after its parent."""
     roots: list[int] = []
-    asked: list[int] = []
+    split: list[int] = []
     children: tuple[list, list] = ([], [])
     values: list = []
     splits: list[dict] = []
     deepest = 0
     for tree in trees:
-        roots.append(len(asked))
+        roots.append(len(split))
         todo: list[tuple] = [(tree, None, 0, 0)]
         while todo:
             node, parent, side, depth = todo.pop()
-            number = len(asked)
+            number = len(split)
             if parent is not None:
                 children[side][parent] = number
             for child in children:
                 child.append(0)
             if "split" in node:
-                asked.append(len(splits))
+                split.append(len(splits))
                 splits.append(node["split"])
                 todo.append((node["right"], number, 1, depth + 1))
                 todo.append((node["left"], number, 0, depth + 1))
             else:
-                asked.append(-1)
+                split.append(-1)
                 values.append(node["value"])
                 deepest = max(deepest, depth)
     left, right = (np.array(child) for child in children)
     leaves = np.array(values, np.float64).reshape(len(values), -1)
-    return Nodes(np.array(roots), np.array(asked), left, right, leaves, deepest, splits)
+    return Nodes(np.array(roots), np.array(split), left, right, leaves, deepest, splits)
 
 
 def _read(estimator: Any, exported: dict) -> Trees:
     symmetric = "oblivious_trees" in exported
-    nodes = _symmetric(exported["oblivious_trees"]) if symmetric else _grown(exported["trees"])
+    nodes = _symmetric(exported["oblivious_trees"]) if symmetric else _nested(exported["trees"])
     info = exported["features_info"]
-    _check_kinds(nodes.splits, info)
+    _check_types(nodes.splits, info)
     scale, bias = exported["scale_and_bias"]
     level = np.array([split["split_type"] == CATEGORY for split in nodes.splits], bool)
-    feature, value = _sides(nodes.splits)
+    feature, value = _features_and_values(nodes.splits)
     numeric, categorical = np.unique(feature[~level]), np.unique(feature[level])
     hashes = [np.unique(value[level & (feature == c)]).astype(int) for c in categorical]
     front = CatFront(estimator, info, numeric, categorical, hashes)
@@ -183,7 +184,7 @@ def _read(estimator: Any, exported: dict) -> Trees:
     treatment = {
         f["feature_index"]: f["nan_value_treatment"] for f in info.get("float_features", [])
     }
-    missing_left = np.ones(len(value), np.uint8)  # a category that is not known is not equal
+    missing_left = np.ones(len(value), np.uint8)  # an unknown category is not equal
     missing_left[~level] = [MISSING_LEFT[treatment[f]] for f in feature[~level]]
     members = np.full(len(value), -1)
     for c, (f, known) in enumerate(zip(categorical, hashes, strict=True), start=len(numeric)):
@@ -195,29 +196,29 @@ def _read(estimator: Any, exported: dict) -> Trees:
         front=front,
         roots=nodes.roots,
         outputs=np.zeros(len(nodes.roots), np.int64),
-        column=_at_nodes(column, nodes.asked, -1),
+        column=_at_nodes(column, nodes.split, -1),
         left=nodes.left,
         right=nodes.right,
-        edge=_at_nodes(edge, nodes.asked, np.nan),
-        missing_left=_at_nodes(missing_left, nodes.asked, 0),
+        edge=_at_nodes(edge, nodes.split, np.nan),
+        missing_left=_at_nodes(missing_left, nodes.split, 0),
         values=nodes.values * scale,
         constant=np.zeros(k) + (bias or 0.0),
         depth=nodes.depth,
     )
     if hashes:
-        part.members = _at_nodes(members, nodes.asked, -1)
-        # set l is all levels but l, of whatever input
+        part.members = _at_nodes(members, nodes.split, -1)
+        # set l is all levels but l, for every input
         part.sets = 1 - np.eye(max(map(len, hashes)), dtype=np.uint8)
         for c, known in enumerate(hashes, start=len(numeric)):
-            part.levels[c] = [Nameless(h) for h in known.tolist()]
+            part.levels[c] = [UnnamedLevel(h) for h in known.tolist()]
             part.known[c] = np.ones(len(known), bool)
     return part
 
 
-def _check_kinds(splits: list[dict], info: dict) -> None:
-    """Refuse splits that are no questions about one raw column."""
-    kinds = {split["split_type"] for split in splits}
-    if STATISTIC in kinds:
+def _check_types(splits: list[dict], info: dict) -> None:
+    """Refuse splits on anything but one raw column."""
+    types = {split["split_type"] for split in splits}
+    if STATISTIC in types:
         name = {
             f["feature_index"]: f["feature_id"] or f["flat_feature_index"]
             for f in info["categorical_features"]
@@ -230,41 +231,35 @@ def _check_kinds(splits: list[dict], info: dict) -> None:
         }
         raise Unreadable(
             f"catboost's learned statistics of the categories of {[name[c] for c in sorted(used)]} "
-            "are no boxes; one_hot_max_size of at least their number of categories avoids them"
+            "are not boxes; one_hot_max_size of at least their number of categories avoids them"
         )
-    if kinds - {NUMBER, CATEGORY}:
-        raise Unreadable(
-            f"catboost {_library().__version__} has splits {sorted(kinds - {NUMBER, CATEGORY})} "
-            "that are not known here"
-        )
+    if unknown := types - {NUMBER, CATEGORY}:
+        version = _library().__version__
+        raise Unreadable(f"the splits {sorted(unknown)} of catboost {version} are not known here")
 
 
-def _sides(splits: list[dict]) -> tuple[np.ndarray, np.ndarray]:
-    """Return of each split the feature (counted among its kind), and the border or the hash."""
-    keys = {
-        NUMBER: ("float_feature_index", "border"),
-        CATEGORY: ("cat_feature_index", "value"),
-    }
+def _features_and_values(splits: list[dict]) -> tuple[np.ndarray, np.ndarray]:
+    """Return for each split the feature (counted within its type), and the border or the hash."""
+    keys = {NUMBER: ("float_feature_index", "border"), CATEGORY: ("cat_feature_index", "value")}
     feature = [split[keys[split["split_type"]][0]] for split in splits]
     value = [split[keys[split["split_type"]][1]] for split in splits]
     return np.array(feature, np.int64), np.array(value, np.float64)
 
 
-def _at_nodes(of_splits: np.ndarray, asked: np.ndarray, at_leaves: Any) -> np.ndarray:
-    """Return an array of splits as one of nodes."""
-    return np.append(of_splits, np.array(at_leaves, of_splits.dtype))[asked]
+def _at_nodes(by_split: np.ndarray, split: np.ndarray, at_leaves: Any) -> np.ndarray:
+    """Return an array by split as one by node."""
+    return np.append(by_split, np.array(at_leaves, by_split.dtype))[split]
 
 
-class CatFront:
-    """The library's own containers: what it makes of numbers, and the probe for categories.
+class CatFront(Front):
+    """CatBoost's own containers, and a model, the probe, that returns the numbers of categories.
 
-    Inputs are the columns that some split asks for, first numbers, then categories.
+    The inputs are the columns that some split uses, first numbers, then categories.
     """
 
     takes_missing = True  # as numbers; `inputs` refuses missing categories, as the library does
     takes_infinite = True
     dtype = np.dtype(np.float32)
-    absent = 0.0
 
     def __init__(
         self,
@@ -279,38 +274,37 @@ class CatFront:
         self.estimator = estimator
         self.numeric = np.array([flat[0][f] for f in numeric], np.intp)
         self.columns = np.append(self.numeric, [flat[1][f] for f in categorical]).astype(np.intp)
-        self.changes = np.zeros(len(self.columns), bool)
-        self.categorical = sorted(flat[1].values())  # also those that no split asks for
-        # a model that was fitted on an array has no names
+        self.categorical = sorted(flat[1].values())  # also those that no split uses
+        # empty for a model that was fitted on an array
         self.names = {f["flat_feature_index"]: f["feature_id"] for kind in kinds for f in kind}
         self.probe = _probe(info, categorical, hashes) if hashes else None
 
+    @override
     def inputs(self, X: Any) -> np.ndarray:
-        """Return X as the trees see it."""
         library = _library()
         self._check(X)
         with _refusals(X):
             pool = library.Pool(X, cat_features=self.categorical)
-            numbers = self._numbers(pool)
+            levels = self._level_numbers(pool)
             if not len(self.numeric):
-                return numbers
+                return levels
             if self.categorical:  # a container with categories does not show its numbers
                 floats = library.Pool(_columns(X, self.numeric)).get_features()
             else:
                 floats = pool.get_features()[:, self.numeric]
-            return np.append(floats, numbers, axis=1)
+            return np.append(floats, levels, axis=1)
 
-    def _numbers(self, pool: Any) -> np.ndarray:
-        """Ask the library for the level number of each category, NaN for one not known."""
+    def _level_numbers(self, pool: Any) -> np.ndarray:
+        """Return the number of each category, NaN for one that is not known."""
         predict = _library().CatBoost.predict
         if self.probe is None:
-            predict(self.estimator, pool, ntree_end=1)  # for its checks of names and widths alone
+            predict(self.estimator, pool, ntree_end=1)  # only for its checks of names and widths
             return np.empty((pool.num_row(), 0), np.float32)
-        found = predict(self.probe, pool).reshape(pool.num_row(), -1).astype(np.float32)
-        return np.where(found > 0, found - 1, np.float32(np.nan))
+        numbers = predict(self.probe, pool).reshape(pool.num_row(), -1).astype(np.float32)
+        return np.where(numbers > 0, numbers - 1, np.float32(np.nan))
 
     def _check(self, X: Any) -> None:
-        """Refuse what the library takes by another order, and what it dies of."""
+        """Refuse columns in another order, and missing categories, which may end the process."""
         if not frames.is_frame(X):
             return
         labels = [str(name) for name in frames.labels(X)]
@@ -323,19 +317,19 @@ class CatFront:
                 )
         for k in self.categorical:
             values = frames.column(X, k) if k < len(labels) else pd.Series()
-            # said here, because a polars Categorical with a null ends the process
+            # checked here, because a polars Categorical with a null ends the process
             missing = values.is_null() if isinstance(values, nw.Series) else values.isna()
             if missing.any():
                 raise ValueError(
-                    f"column {labels[k]!r} has missing values, which CatBoost does not take as "
+                    f"column {labels[k]!r} has missing values, which CatBoost does not accept as "
                     "categories; give them a name"
                 )
 
 
 def _probe(info: dict, categorical: np.ndarray, hashes: list[np.ndarray]) -> Any:
-    """Return a model with an output for each column of categories: 1 + number, 0 if not known.
+    """Return a model with one output per column of categories: 1 + number, 0 if not known.
 
-    Its features are those of the model, so that it takes and refuses the same X.
+    It has the features of the model, so that it accepts and refuses the same X.
     """
     width = len(hashes)
     trees: list[dict] = []
@@ -384,10 +378,10 @@ def _columns(X: Any, columns: np.ndarray) -> Any:
 
 @contextmanager
 def _refusals(X: Any) -> Iterator[None]:
-    """Turn the library's refusals of X, of many types, into a ValueError that names the column."""
+    """Turn CatBoost's errors about X, of many types, into a ValueError that names the column."""
     try:
         yield
     except Exception as error:
-        found = re.search(r"feature_idx=(\d+)", str(error))
-        name = f"column {frames.labels(X)[int(found[1])]!r}: " if found else ""
+        match = re.search(r"feature_idx=(\d+)", str(error))
+        name = f"column {frames.labels(X)[int(match[1])]!r}: " if match else ""
         raise ValueError(f"{name}CatBoost refuses X: {error}") from error

@@ -1,8 +1,8 @@
 """Weighted sums of other models: Stacking, TransformedTarget, MultiOutput, OneVsRest.
 
-Stacking with a linear final estimator is Σ_m w_m f_m(x) + b over what it asks of its members. A
-target that was scaled is brought back by an affine function. The members for several targets, or
-for one class against the rest each, stand side by side. Other readers read the members.
+Stacking with a linear final estimator is Σ_m w_m f_m(x) + b over the outputs f_m of its members. A
+scaled target is scaled back by an affine function. The members for several targets, or for one
+class against the rest each, become outputs side by side. Other readers read the members.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import (
@@ -44,28 +43,29 @@ from sklearn.preprocessing import (
 
 from skattr.pieces import readers
 from skattr.pieces.base import Unreadable, unwrap
+from skattr.pieces.preprocessing.pipeline import to_dense
 
 LINEAR = (LinearModel, LinearClassifierMixin, SGDRegressor)
 SCALE_OF = {"predict": "predict", "predict_proba": "proba", "decision_function": "raw"}
-# why estimators that are made of others have no scale
+# why these meta-estimators have no scale
 NO_SUM: dict[Any, str] = {
-    CalibratedClassifierCV: "bends the scores of its members, which leaves no weighted sum",
-    (RegressorChain, ClassifierChain): "shows a member what others predict: it is no weighted sum",
-    AdaBoostRegressor: "is a weighted median of its members, no mean",
+    CalibratedClassifierCV: "bends the scores of its members, and so is not a weighted sum",
+    (RegressorChain, ClassifierChain): "shows members what others predict: not a weighted sum",
+    AdaBoostRegressor: "is a weighted median of its members, not a mean",
     AdaBoostClassifier: "lets its members vote, and labels are not read",
-    OneVsOneClassifier: "lets its members vote, which is no weighted sum",
-    OutputCodeClassifier: "looks for the nearest code, which is no weighted sum",
+    OneVsOneClassifier: "lets its members vote, which is not a weighted sum",
+    OutputCodeClassifier: "looks for the nearest code, which is not a weighted sum",
 }
 
 
 def scales(estimator: Any) -> tuple[str, ...]:
     """Return the scales on which an estimator is a weighted sum of its members.
 
-    Of regressors this is all that is asked: `read` says why one of them is none. A classifier
-    whose members cannot be read stays a black box on its probabilities.
+    For regressors `read` checks the members. For classifiers they are checked here, so that one
+    whose members cannot be read is a black box on the scale of its probabilities.
     """
     if isinstance(estimator, REGRESSORS):
-        return ("predict", "raw")  # there is no link: they are the same
+        return ("predict", "raw")  # without a link they are the same
     if isinstance(estimator, OneVsRestClassifier):
         return ("raw",) if hasattr(estimator, "decision_function") else ()
     if isinstance(estimator, MultiOutputClassifier):
@@ -82,7 +82,7 @@ def read(estimator: Any, scale: str) -> list:
 
 
 def why_not(estimator: Any) -> str | None:
-    """Say why an estimator without a scale is no sum of pieces."""
+    """Return why an estimator without a scale is not a sum of pieces."""
     name = type(estimator).__name__
     for kind, reason in NO_SUM.items():
         if isinstance(estimator, kind):
@@ -103,15 +103,15 @@ def _stack(estimator: Any) -> list:
     """Read the members, weighted by the coefficients of the final estimator."""
     weights, intercept = _affine(estimator)
     k = len(estimator.classes_) if isinstance(estimator, StackingClassifier) else 1
-    width = 1 if k == 2 else k  # of the probabilities of two classes it sees the second
+    width = 1 if k == 2 else k  # of two classes it sees the probabilities of the second
     parts = []
     for i, member in enumerate(estimator.estimators_):
         method = estimator.stack_method_[i]
-        own = weights[i * width : (i + 1) * width]
+        block = weights[i * width : (i + 1) * width]
         if method == "predict_proba" and k == 2:
-            own = np.vstack([np.zeros_like(own), own])
+            block = np.vstack([np.zeros_like(block), block])
         found = readers.read(unwrap(member), _scale_of(estimator, method))
-        parts += [_weighted(part, own) for part in found]
+        parts += [_weighted(part, block) for part in found]
     rest = weights[len(estimator.estimators_) * width :]
     if estimator.passthrough:
         parts += _passed_through(estimator, rest)
@@ -132,7 +132,7 @@ def _scale_of(estimator: Any, method: str) -> str:
 
 
 def _passed_through(estimator: Any, weights: np.ndarray) -> list:
-    """Read what the final estimator adds for the raw columns as a linear model of its own."""
+    """Read the final estimator's terms of the raw columns as a linear model."""
     model = LinearRegression()
     model.coef_ = weights.T
     model.intercept_ = np.zeros(weights.shape[1])
@@ -149,7 +149,7 @@ def _passed_through(estimator: Any, weights: np.ndarray) -> list:
 
 
 def _why_no_stack(estimator: Any) -> str | None:
-    """Say why a StackingClassifier is no weighted sum, without reading trees."""
+    """Return why a StackingClassifier is not a weighted sum, without reading its members."""
     if isinstance(estimator.classes_, list):
         return "StackingClassifier has several targets"
     try:
@@ -174,17 +174,16 @@ def _affine(stack: Any) -> tuple[np.ndarray, np.ndarray]:
         raise Unreadable(
             f"the final estimator of {type(stack).__name__}, {type(final).__name__}, is not linear"
         )
-    coef = final.coef_.toarray() if sparse.issparse(final.coef_) else final.coef_
-    weights = np.atleast_2d(np.asarray(coef, np.float64)).T
+    weights = np.atleast_2d(np.asarray(to_dense(final.coef_), np.float64)).T
     intercept = np.broadcast_to(np.asarray(final.intercept_, np.float64), weights.shape[1:])
     for step in reversed(steps):
-        found = None if getattr(step, "clip", False) else _scaler(step, "func")
-        if found is None:
+        scaler = None if getattr(step, "clip", False) else _scaler(step, "func")
+        if scaler is None:
             raise Unreadable(
                 f"{type(step).__name__} in front of the final estimator of "
                 f"{type(stack).__name__} is not affine"
             )
-        factor, shift = found
+        factor, shift = scaler
         weights = weights / np.reshape(factor, (-1, 1))
         intercept = intercept - np.broadcast_to(shift, len(weights)) @ weights
     return weights, intercept
@@ -194,9 +193,10 @@ def _affine(stack: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _scaler(step: Any, function: str) -> tuple[Any, Any] | None:
-    """Return a scaler as x = factor · z + shift, z being what it makes of x; None if it is none.
+    """Return factor and shift of a scaler, x = factor · z + shift, z being its output for x.
 
-    `function` is the one of a FunctionTransformer's two that must not be there.
+    None if the step is not a known scaler. `function` is the function of a FunctionTransformer that
+    must not be set.
     """
     if step is None or isinstance(step, str):  # "passthrough"
         return 1.0, 0.0
@@ -215,10 +215,10 @@ def _scaler(step: Any, function: str) -> tuple[Any, Any] | None:
 
 
 def _scaled_back(estimator: TransformedTargetRegressor) -> list:
-    """Read the regressor, brought back to the scale of the target."""
+    """Read the regressor, scaled back to the target."""
     factor, shift = _inverse(estimator, unwrap(estimator.transformer_))
     parts = readers.read(unwrap(estimator.regressor_), "predict")
-    weights = np.diag(np.atleast_1d(factor))  # one factor, or one for each target
+    weights = np.diag(np.atleast_1d(factor))  # one factor, or one per target
     parts = [_weighted(part, weights) for part in parts]
     return [parts[0].plus(shift), *parts[1:]]
 
@@ -230,15 +230,15 @@ def _inverse(estimator: TransformedTargetRegressor, transformer: Any) -> tuple[A
         steps = [unwrap(step) for _, step in reversed(transformer.steps)]
     factor, shift = 1.0, 0.0
     for step in steps:
-        found = _scaler(step, "inverse_func")
-        if found is None:
+        scaler = _scaler(step, "inverse_func")
+        if scaler is None:
             name = type(step).__name__
-            what = "func and inverse_func" if estimator.transformer is None else f"a {name}"
+            functions = estimator.transformer is None
             raise Unreadable(
-                f"the target of TransformedTargetRegressor goes through {what}, not known to be "
-                "affine; it is explained as it is"
+                "the target of TransformedTargetRegressor goes through "
+                f"{'func and inverse_func' if functions else f'a {name}'}, not known to be affine"
             )
-        factor, shift = found[0] * factor, found[0] * shift + found[1]
+        factor, shift = scaler[0] * factor, scaler[0] * shift + scaler[1]
     return factor, shift
 
 
@@ -246,7 +246,7 @@ def _inverse(estimator: TransformedTargetRegressor, transformer: Any) -> tuple[A
 
 
 def _targets(estimator: MultiOutputRegressor) -> list:
-    """Read one member for each target."""
+    """Read one member per target."""
     k = len(estimator.estimators_)
     return [
         part.at_outputs([i], k)
@@ -256,7 +256,7 @@ def _targets(estimator: MultiOutputRegressor) -> list:
 
 
 def _targets_of_classes(estimator: MultiOutputClassifier) -> list:
-    """Read one member for each target, and put the classes of all targets side by side."""
+    """Read one member per target, and put the classes of all targets side by side."""
     ends = np.cumsum([len(classes) for classes in estimator.classes_])
     return [
         part.at_outputs(range(end - len(classes), end), ends[-1])
@@ -268,7 +268,7 @@ def _targets_of_classes(estimator: MultiOutputClassifier) -> list:
 
 
 def _against_the_rest(estimator: OneVsRestClassifier) -> list:
-    """Read one member for each class, or the one that tells two classes apart."""
+    """Read one member per class, or the one that tells two classes apart."""
     k = len(estimator.estimators_)
     constant = np.zeros(k)
     parts: list = []
@@ -279,7 +279,7 @@ def _against_the_rest(estimator: OneVsRestClassifier) -> list:
             found = readers.read(unwrap(member), "raw")
             parts += found if k == 1 else [part.at_outputs([i], k) for part in found]
     if not parts:
-        raise Unreadable("no member of OneVsRestClassifier has seen both sides")
+        raise Unreadable("every member of OneVsRestClassifier is a constant")
     return [parts[0].plus(constant), *parts[1:]] if constant.any() else parts
 
 

@@ -1,7 +1,7 @@
 """interpret's explainable boosting machines without interactions.
 
-They are sums of functions of one column each: in what they predict under the identity link, else
-before the link.
+They are sums of functions of one column each: on the scale of their prediction if the link is the
+identity, else before the link.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from skattr.pieces.additive import Linear
+from skattr._typing import override
 from skattr.pieces.base import Unreadable
-from skattr.pieces.steps import CUTS, LEVELS, Track
+from skattr.pieces.parts import Front, Linear
+from skattr.pieces.preprocessing.tracks import Kind, Track
 
 NAMES = ("ExplainableBoostingRegressor", "ExplainableBoostingClassifier")
 
@@ -32,7 +33,7 @@ def _is_ebm(estimator: Any) -> bool:
 
 
 def read(estimator: Any, scale: str) -> list[Linear]:
-    """Read the terms as inputs, each for every output, which are added up."""
+    """Read the terms: for each output they are inputs, which are added up."""
     pairs = [
         name
         for name, columns in zip(estimator.term_names_, estimator.term_features_, strict=True)
@@ -45,8 +46,8 @@ def read(estimator: Any, scale: str) -> list[Linear]:
         )
     constant = np.atleast_1d(np.asarray(estimator.intercept_, np.float64))
     k = len(constant)
-    front = TermsFront(estimator, k)
-    return [Linear(front, np.tile(np.eye(k), len(estimator.term_features_)), constant)]
+    coefficients = np.tile(np.eye(k), len(estimator.term_features_))
+    return [Linear(TermsFront(estimator, k), constant, coefficients)]
 
 
 def has_margin(estimator: Any) -> bool:
@@ -55,24 +56,25 @@ def has_margin(estimator: Any) -> bool:
 
 
 def margin(estimator: Any, X: Any) -> np.ndarray:
-    """Return the answer before the link."""
+    """Return the prediction before the link."""
     return estimator.eval_terms(X).sum(axis=1) + estimator.intercept_
 
 
-class TermsFront:
-    """The terms of the model, as it evaluates them itself."""
+class TermsFront(Front):
+    """The terms of the model, as the model evaluates them: for each output an input."""
 
     def __init__(self, estimator: Any, k: int) -> None:
         self.estimator = estimator
         self.columns = np.repeat([columns[0] for columns in estimator.term_features_], k)
 
+    @override
     def inputs(self, X: Any) -> np.ndarray:
-        """Return each term for each output."""
         return self.estimator.eval_terms(X).reshape(len(X), -1)
 
+    @override
     def track(self, c: int, track: Track) -> Track:
         """Return the track behind the model's own cuts or levels."""
         bins = self.estimator.bins_[self.columns[c]][0]
         if isinstance(bins, dict):
-            return track.told_apart(LEVELS, list(bins))
-        return track.told_apart(CUTS, np.nextafter(bins, -np.inf).tolist())
+            return track.discretized(Kind.LEVELS, list(bins))
+        return track.discretized(Kind.CUTS, np.nextafter(bins, -np.inf).tolist())

@@ -1,8 +1,8 @@
 """scikit-learn's HistGradientBoosting.
 
 It compares in float64, `x <= threshold`; missing goes where the node says. With categorical columns
-it runs an encoder of its own, so its inputs stand in another order than the raw columns; a category
-that it does not know counts as missing. It is a sum of boxes on the scale of its raw prediction.
+it runs its own encoder, so its inputs have another order than the raw columns; a category that it
+does not know counts as missing. It is a sum of boxes on the scale of its raw prediction.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ import sklearn
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.utils._missing import is_scalar_nan
 
+from skattr._typing import override
 from skattr.pieces.base import Unreadable
-from skattr.pieces.boxes import Trees
+from skattr.pieces.parts import Front, Trees
 
 
 def scales(estimator: Any) -> tuple[str, ...]:
@@ -29,7 +30,7 @@ def scales(estimator: Any) -> tuple[str, ...]:
 
 
 def has_margin(estimator: Any) -> bool:
-    """Tell whether the estimator's margin has no public method: that of a regressor."""
+    """Tell whether no public method returns the estimator's margin: that of a regressor."""
     return isinstance(estimator, HistGradientBoostingRegressor)
 
 
@@ -38,13 +39,11 @@ def margin(estimator: Any, X: Any) -> np.ndarray:
     return estimator._raw_predict(X)
 
 
-class HistFront:
+class HistFront(Front):
     """The estimator's own preprocessing."""
 
     takes_missing = True
     takes_infinite = True
-    dtype = np.dtype(np.float64)
-    absent = 0.0
 
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
@@ -53,10 +52,9 @@ class HistFront:
             self.columns = np.arange(estimator.n_features_in_)
         else:
             self.columns = np.argsort(~np.asarray(categorical), kind="stable")
-        self.changes = np.zeros(len(self.columns), bool)
 
+    @override
     def inputs(self, X: Any) -> np.ndarray:
-        """Return X as the trees see it."""
         return self.estimator._preprocess_X(X, reset=False)
 
 

@@ -9,24 +9,18 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn._loss.link import IdentityLink
-from sklearn.linear_model import (
-    GammaRegressor,
-    PoissonRegressor,
-    RANSACRegressor,
-    TweedieRegressor,
-)
+from sklearn.linear_model import GammaRegressor, PoissonRegressor, RANSACRegressor, TweedieRegressor
 from sklearn.linear_model._base import LinearClassifierMixin, LinearModel
 from sklearn.linear_model._stochastic_gradient import BaseSGDRegressor
 from sklearn.utils.validation import validate_data
 
-from skattr.pieces.additive import Linear
+from skattr._typing import override
 from skattr.pieces.base import Unreadable
-from skattr.pieces.steps import Track
+from skattr.pieces.parts import Front, Linear, rounding_of
+from skattr.pieces.preprocessing.pipeline import to_dense
 
 GLMS = (PoissonRegressor, GammaRegressor, TweedieRegressor)
-SINGLE = np.dtype(np.float32)
 
 
 def scales(estimator: Any) -> tuple[str, ...]:
@@ -47,23 +41,16 @@ def scales(estimator: Any) -> tuple[str, ...]:
 def read(estimator: Any, scale: str) -> list[Linear]:
     """Read the coefficients."""
     model = estimator.estimator_ if isinstance(estimator, RANSACRegressor) else estimator
-    found = model.coef_
-    coefficients = np.atleast_2d(found.toarray() if sparse.issparse(found) else found)
-    single = coefficients.dtype == SINGLE
+    coefficients = np.atleast_2d(to_dense(model.coef_))
     k, m = coefficients.shape
     if m != estimator.n_features_in_ or np.size(model.intercept_) not in (1, k):
         raise Unreadable(
             f"{type(model).__name__} has coefficients of shape {coefficients.shape} for "
             f"{estimator.n_features_in_} columns"
         )
-    return [
-        Linear(
-            LinearFront(estimator),
-            coefficients.astype(np.float64),
-            np.broadcast_to(np.ravel(model.intercept_), k).astype(np.float64),
-            rounding=1e-5 if single else 1e-8,
-        )
-    ]
+    front, rounding = ValidatedFront(estimator, "csr"), rounding_of(coefficients.dtype)
+    constant = np.broadcast_to(np.ravel(model.intercept_), k).astype(np.float64)
+    return [Linear(front, constant, coefficients.astype(np.float64), rounding=rounding)]
 
 
 def has_margin(estimator: Any) -> bool:
@@ -72,21 +59,18 @@ def has_margin(estimator: Any) -> bool:
 
 
 def margin(estimator: Any, X: Any) -> np.ndarray:
-    """Return a GLM's answer before its link."""
+    """Return a GLM's prediction before its link."""
     return estimator._linear_predictor(X)
 
 
-class LinearFront:
-    """The checks that these estimators make: finite numbers, dense or sparse."""
+class ValidatedFront(Front):
+    """Finite numbers, as scikit-learn's `validate_data` returns them."""
 
-    def __init__(self, estimator: Any) -> None:
+    def __init__(self, estimator: Any, accept_sparse: Any) -> None:
         self.estimator = estimator
+        self.accept_sparse = accept_sparse
         self.columns = np.arange(estimator.n_features_in_)
 
+    @override
     def inputs(self, X: Any) -> Any:
-        """Return X as the model sees it."""
-        return validate_data(self.estimator, X, accept_sparse="csr", reset=False)
-
-    def track(self, c: int, track: Track) -> Track:
-        """Return the track as it is."""
-        return track
+        return validate_data(self.estimator, X, accept_sparse=self.accept_sparse, reset=False)

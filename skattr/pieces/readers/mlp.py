@@ -1,7 +1,7 @@
-"""scikit-learn's multilayer perceptrons with ReLUs, or without any kink.
+"""scikit-learn's multilayer perceptrons with ReLUs, or without activation.
 
-Classifiers are read in front of their link, as logits, and so are regressors that have one: the
-log of the prediction for the poisson loss.
+Classifiers are read before their link, as logits, and so are regressors that have one: the log of
+the prediction for the poisson loss.
 """
 
 from __future__ import annotations
@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 from sklearn.neural_network import MLPClassifier, MLPRegressor
-from sklearn.utils.validation import validate_data
 
-from skattr.pieces.relu import SINGLE, Layer, Net
-from skattr.pieces.steps import Track
+from skattr.pieces.parts import Layer, Net, rounding_of
+from skattr.pieces.readers.linear import ValidatedFront
 
 PERCEPTRONS = (MLPRegressor, MLPClassifier)
 SLOPES = {"relu": 0.0, "identity": 1.0}  # of the negative side
@@ -23,7 +22,7 @@ SLOPES = {"relu": 0.0, "identity": 1.0}  # of the negative side
 def scales(estimator: Any) -> tuple[str, ...]:
     """Return the scales on which the network is piecewise affine.
 
-    It is asked for them before anything is evaluated, so this is where weights are looked at.
+    This is called before anything is evaluated, so weights are checked here.
     """
     if isinstance(estimator, PERCEPTRONS):
         _check_weights(estimator)
@@ -33,7 +32,7 @@ def scales(estimator: Any) -> tuple[str, ...]:
 
 
 def why_not(estimator: Any) -> str | None:
-    """Say why a perceptron is not piecewise affine."""
+    """Return why a perceptron is not piecewise affine."""
     if isinstance(estimator, PERCEPTRONS) and estimator.activation not in SLOPES:
         name = type(estimator).__name__
         return f"{name} has the activation {estimator.activation!r}; 'relu' is piecewise affine"
@@ -49,43 +48,28 @@ def read(estimator: Any, scale: str) -> list[Net]:
         Layer(weight, bias, np.full(len(bias), slope))
         for weight, bias in zip(weights[:-1], biases[:-1], strict=True)
     ]
-    rounding = SINGLE if estimator.coefs_[0].dtype == np.float32 else 1e-8
-    return [Net(PerceptronFront(estimator), layers, weights[-1], biases[-1], rounding=rounding)]
+    front = ValidatedFront(estimator, ["csr", "csc"])
+    rounding = rounding_of(estimator.coefs_[0].dtype)
+    return [Net(front, biases[-1], weights[-1], layers, rounding=rounding)]
 
 
 def _check_weights(estimator: Any) -> None:
-    for what in ("coefs_", "intercepts_"):
-        for i, array in enumerate(getattr(estimator, what)):
+    for attribute in ("coefs_", "intercepts_"):
+        for i, array in enumerate(getattr(estimator, attribute)):
             if not np.isfinite(array).all():
                 raise ValueError(
-                    f"{type(estimator).__name__}: {what}[{i}] holds NaN or infinite numbers; "
+                    f"{type(estimator).__name__}: {attribute}[{i}] holds NaN or infinite numbers; "
                     "fit it again"
                 )
 
 
 def has_margin(estimator: Any) -> bool:
-    """Tell whether there is a link, in front of which no method of its own looks."""
+    """Tell whether there is a link: no public method returns the numbers before it."""
     return isinstance(estimator, PERCEPTRONS) and estimator.out_activation_ != "identity"
 
 
 def margin(estimator: Any, X: Any) -> np.ndarray:
-    """Return what the last layer gives before the link."""
+    """Return the last layer's numbers before the link."""
     without_link = copy(estimator)
     without_link.out_activation_ = "identity"
     return without_link._forward_pass_fast(X)
-
-
-class PerceptronFront:
-    """The checks that these estimators make: finite numbers, dense or sparse."""
-
-    def __init__(self, estimator: Any) -> None:
-        self.estimator = estimator
-        self.columns = np.arange(estimator.n_features_in_)
-
-    def inputs(self, X: Any) -> Any:
-        """Return X as the model sees it."""
-        return validate_data(self.estimator, X, accept_sparse=["csr", "csc"], reset=False)
-
-    def track(self, c: int, track: Track) -> Track:
-        """Return the track as it is."""
-        return track

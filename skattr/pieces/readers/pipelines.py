@@ -1,4 +1,4 @@
-"""scikit-learn's Pipeline: the last step, read behind the steps in front of it."""
+"""scikit-learn's Pipeline: its last step, behind the other ones."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def scales(estimator: Any) -> tuple[str, ...]:
 
 
 def read(estimator: Any, scale: str) -> list:
-    """Read the last step, and put the others in front of it."""
+    """Read the last step, behind the other ones."""
     return [part.behind(*_steps(estimator)) for part in readers.read(_last(estimator), scale)]
 
 
 def why_not(estimator: Any) -> str | None:
-    """Say why the last step has no scale."""
+    """Return why the last step has no scale."""
     return readers.why_none(_last(estimator)) if isinstance(estimator, Pipeline) else None
 
 

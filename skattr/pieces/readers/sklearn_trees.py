@@ -2,7 +2,7 @@
 
 They cast x to float32 and compare `x <= threshold` with a threshold that stays float64. Trees of
 classifiers hold probabilities, so a forest is a sum of boxes on the scale of probabilities;
-GradientBoosting is one on the scale of its margin.
+GradientBoosting is a sum of boxes on the scale of its margin.
 """
 
 from __future__ import annotations
@@ -24,15 +24,11 @@ from sklearn.ensemble import (
 from sklearn.tree import BaseDecisionTree
 from sklearn.utils.validation import validate_data
 
+from skattr._typing import override
 from skattr.pieces.base import Unreadable
-from skattr.pieces.boxes import Trees
+from skattr.pieces.parts import Front, Trees
 
-FORESTS = (
-    RandomForestClassifier,
-    RandomForestRegressor,
-    ExtraTreesClassifier,
-    ExtraTreesRegressor,
-)
+FORESTS = (RandomForestClassifier, RandomForestRegressor, ExtraTreesClassifier, ExtraTreesRegressor)
 BOOSTING = (GradientBoostingClassifier, GradientBoostingRegressor)
 
 
@@ -53,24 +49,21 @@ def read(estimator: Any, scale: str) -> list[Trees]:
     return [_concatenate(trees, TreeFront(estimator), 1 / len(trees), is_classifier(estimator))]
 
 
-class TreeFront:
+class TreeFront(Front):
     """The checks and the cast to float32 that these estimators make."""
 
-    takes_infinite = False
     dtype = np.dtype(np.float32)
-    absent = 0.0
 
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
         self.columns = np.arange(estimator.n_features_in_)
-        self.changes = np.zeros(len(self.columns), bool)
         tree = estimator if isinstance(estimator, BaseDecisionTree) else estimator.estimators_[0]
         self.takes_missing = not isinstance(estimator, BOOSTING) and bool(
             tree.__sklearn_tags__().input_tags.allow_nan
         )
 
+    @override
     def inputs(self, X: Any) -> np.ndarray:
-        """Return X as the trees see it."""
         missing = "allow-nan" if self.takes_missing else True
         return validate_data(
             self.estimator, X, dtype=np.float32, reset=False, ensure_all_finite=missing
@@ -80,8 +73,8 @@ class TreeFront:
 def last_left(threshold: np.ndarray) -> np.ndarray:
     """Return the largest float64 whose float32 is still <= threshold.
 
-    It is the midpoint of two float32 neighbours, or one unit below (ties go to the even one).
-    Beyond the largest float32 there is nothing: these models refuse it.
+    It is the midpoint of two neighbouring float32, or one unit below (ties go to the even one).
+    Numbers beyond the largest float32 do not matter: these models refuse them.
     """
     limit = np.finfo(np.float32).max
     finite = np.isfinite(threshold)
@@ -95,7 +88,7 @@ def last_left(threshold: np.ndarray) -> np.ndarray:
 
 
 def _neighbour(values: np.ndarray, step: int) -> np.ndarray:
-    """Return the next floating numbers above (1) or below (-1), fast: they are counted by bits."""
+    """Return the next floating-point numbers above (1) or below (-1), by counting bits."""
     whole = np.dtype(f"i{values.itemsize}")
     size = np.iinfo(whole).max  # a mask of all bits but the sign
     bits = values.view(whole)
@@ -105,20 +98,20 @@ def _neighbour(values: np.ndarray, step: int) -> np.ndarray:
 
 def _concatenate(trees: list, front: TreeFront, factor: float, proba: bool) -> Trees:
     """Put several fitted trees with the same outputs into one table."""
-    found = [tree.tree_ for tree in trees]
+    inner = [tree.tree_ for tree in trees]
     try:
-        parts = [
+        columns = [
             (t.children_left, t.children_right, t.feature, t.threshold, t.missing_go_to_left)
-            for t in found
+            for t in inner
         ]
         values = [_leaf_values(tree, proba) for tree in trees]
     except AttributeError as error:
         raise Unreadable(
             f"the trees of scikit-learn {sklearn.__version__} are not known here ({error})"
         ) from error
-    sizes = np.array([t.node_count for t in found])
+    sizes = np.array([t.node_count for t in inner])
     roots = np.cumsum(sizes) - sizes
-    left, right, feature, threshold, missing = (np.concatenate(p) for p in zip(*parts, strict=True))
+    left, right, feature, threshold, missing = map(np.concatenate, zip(*columns, strict=True))
     leaf = left < 0
     shift = np.repeat(roots, sizes)
     edge = np.zeros(len(leaf))
@@ -135,7 +128,7 @@ def _concatenate(trees: list, front: TreeFront, factor: float, proba: bool) -> T
         missing_left=missing.astype(np.uint8),
         values=all_values,
         constant=np.zeros(all_values.shape[1]),
-        depth=max(t.max_depth for t in found),
+        depth=max(t.max_depth for t in inner),
     )
 
 
@@ -152,7 +145,7 @@ def _boosting(estimator: Any) -> Trees:
     init = estimator.init_
     if not (isinstance(init, DummyClassifier | DummyRegressor) or init == "zero"):
         raise Unreadable(
-            f"{type(estimator).__name__} starts from {type(init).__name__}, which is no constant"
+            f"{type(estimator).__name__} starts from {type(init).__name__}, which is not a constant"
         )
     n_stages, k = estimator.estimators_.shape
     trees = list(estimator.estimators_.ravel())

@@ -1,4 +1,4 @@
-"""The cells of all raw columns: from rows to codes, and from codes to words."""
+"""The cells of all raw columns: rows become codes, and codes are described."""
 
 from __future__ import annotations
 
@@ -17,28 +17,37 @@ from scipy import sparse
 
 from skattr import frames
 from skattr.parallel import in_order
-from skattr.pieces.bisection import between, last_rounded, monotone_ends
-from skattr.pieces.cells import GONE, OTHER, Cells, Ranks, missing_rows, unknown_level
-from skattr.pieces.routes import Route, dense, few_levels, refusals
-from skattr.pieces.steps import CUTS, MISSING, MONOTONE, NUMBER, PARTIAL, RAW, SAME, Track
+from skattr.pieces.cells.bisection import between, last_rounded, monotone_ends
+from skattr.pieces.cells.cells import Cells, Ranks
+from skattr.pieces.cells.levels import (
+    MISSING_VALUES,
+    OTHER,
+    few_levels,
+    level_frame,
+    missing_rows,
+    unknown_level,
+)
+from skattr.pieces.preprocessing.refusals import refusals
+from skattr.pieces.preprocessing.routes import Route
+from skattr.pieces.preprocessing.sparse_inputs import fill_absent
+from skattr.pieces.preprocessing.tracks import Kind, Track
 from skattr.storage import Kept
 from skattr.values import is_held, narrow_float, rounded
 
-NEAR = (RAW, SAME)  # kinds of inputs whose edges are raw numbers
 
+def by_halves(values: dict[int, Any], function: Callable[[dict], dict]) -> dict[int, Any]:
+    """Return function(values); if it refuses them, the results of their halves, down to one value.
 
-def level_frame(rows: list[tuple]) -> pd.DataFrame:
-    """Return rows of (level, kind, …) as the columns `level, kind`."""
-    return pd.DataFrame({
-        "level": pd.Series([row[0] for row in rows], dtype=object),
-        "kind": pd.Series([row[1] for row in rows], dtype=object),
-    })  # fmt: skip
-
-
-def halves(values: dict) -> tuple[dict, dict]:
-    """Split a dict in two."""
+    Warnings, which are about unknown categories, are ignored.
+    """
+    with suppress(TypeError, ValueError), warnings.catch_warnings(), np.errstate(over="ignore"):
+        warnings.simplefilter("ignore")
+        return function(values) if values else {}
+    if len(values) == 1:
+        return {}
     items = iter(values.items())
-    return dict(islice(items, len(values) // 2)), dict(items)
+    first = dict(islice(items, len(values) // 2))
+    return by_halves(first, function) | by_halves(dict(items), function)
 
 
 @dataclass(eq=False)
@@ -47,16 +56,16 @@ class Grid:
 
     routes: list[Route]
     cells: list[Cells]
-    row: Kept  # one row of X: what the other columns hold while one is looked at
+    row: Kept  # one row of X: the values of the other columns while one is probed
     offset: np.ndarray = field(init=False)  # (d + 1,) where the codes of a column start
-    tracks: list[list[Track]] = field(init=False)  # what the steps make of each column
+    tracks: list[list[Track]] = field(init=False)  # the outputs of the steps, by raw column
 
     def __post_init__(self) -> None:
         sizes = [c.n_codes for c in self.cells]
         self.offset = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        every = [t for r in self.routes if r.steps is not None for t in r.steps.tracks]
+        tracks = [t for r in self.routes if r.steps is not None for t in r.steps.tracks]
         self.tracks = [[] for _ in self.cells]
-        for track in {id(t): t for t in every}.values():  # the outputs of one encoder share theirs
+        for track in {id(t): t for t in tracks}.values():  # the outputs of one encoder share one
             self.tracks[track.column].append(track)
 
     @property
@@ -75,16 +84,15 @@ class Grid:
         return any(route.steps is not None for route in self.routes)
 
     def without_table(self) -> list[int]:
-        """Return the columns whose cells may be no levels and no intervals on the raw scale."""
-        return [
-            k
-            for k, cells in enumerate(self.cells)
-            if cells.labels is None
-            and cells.partition is None
-            and cells.edges is None
-            and (cells.open or any(source.track.effective not in NEAR for source in cells.inputs)
-                 or not frames.is_number(self.row.X, k))
-        ]  # fmt: skip
+        """Return the columns whose cells may be neither levels nor intervals on the raw scale."""
+        result = []
+        for k, cells in enumerate(self.cells):
+            kinds = {source.track.effective_kind for source in cells.inputs}
+            intervals = kinds <= {*Kind.UNCHANGED} and frames.is_number(self.row.X, k)
+            if cells.labels is None and cells.partition is None and cells.edges is None:
+                if cells.open or not intervals:
+                    result.append(k)
+        return result
 
     def encode(self, X: Any, n_jobs: int | None = 1) -> np.ndarray:
         """Return the codes of X, (d, n); refuses what the model's `predict` refuses."""
@@ -97,29 +105,28 @@ class Grid:
         new: list = [{} if cells.open else None for cells in self.cells]
         codes = self._encode(X, n_jobs, new)
         cells = list(self.cells)
-        for k, found in enumerate(new):
-            if found:
-                rows = np.frombuffer(b"".join(found), np.int32).reshape(len(found), -1)
-                before: Any = cells[k].signatures  # of open columns, an array
-                cells[k] = replace(cells[k], signatures=np.concatenate([before, rows]))
+        for k, met in enumerate(new):
+            if met:
+                rows = np.frombuffer(b"".join(met), np.int32).reshape(len(met), -1)
+                known: Any = cells[k].signatures  # of open columns, an array
+                cells[k] = replace(cells[k], signatures=np.concatenate([known, rows]))
         return Grid(self.routes, cells, self.row), codes
 
     def _encode(
         self, X: Any, n_jobs: int | None, new: list, columns: Sequence[int] | None = None
     ) -> np.ndarray:
-        """Fill the codes of all columns, or of some.
+        """Return the codes of all columns, or of some.
 
-        Values stand in the background's rows: behind steps, columns of another dtype are put into
-        the kept row apart from the others, which steps might cast together with them.
+        Cells belong to the dtypes of the background. Behind steps, columns of another dtype are
+        encoded apart from the others, which steps might cast together with them.
         """
         columns = list(range(len(self.cells)) if columns is None else columns)
         wide = frames.wider(X, self.row.X) if self.behind_steps else []
         if not wide:
             return self._encode_rows(X, n_jobs, new, columns)
         self.warn_of_rounding({k: frames.column(X, k) for k in wide})
-        rest = [k for k in columns if k not in wide]
         codes = np.empty((len(self.cells), len(X)), np.int32)
-        for some in (rest, [k for k in columns if k in wide]):
+        for some in ([k for k in columns if k not in wide], [k for k in columns if k in wide]):
             if some:
                 rows = self.rows_with({k: frames.column(X, k) for k in some})
                 codes[some] = self._encode_rows(rows, n_jobs, new, some)[some]
@@ -147,19 +154,19 @@ class Grid:
         return cuts if kind is None else last_rounded(cuts, kind)
 
     def rows_with(self, columns: dict[int, Any]) -> Any:
-        """Return the kept row repeated, with some columns set to values as the column holds them.
+        """Return the kept row repeated, with some columns set to values.
 
-        Numbers are rounded to the float32 of a column: its cells are those of float32.
+        Numbers are rounded to the float32 of a column that is one: its cells are those of float32.
         """
         row = self.row.X
-        own = {k: rounded(values, frames.column(row, k)) for k, values in columns.items()}
-        return frames.with_columns(row, own)
+        values = {k: rounded(column, frames.column(row, k)) for k, column in columns.items()}
+        return frames.with_columns(row, values)
 
     def _encode_rows(self, X: Any, n_jobs: int | None, new: list, columns: list) -> np.ndarray:
-        """Fill the codes of some columns, with all columns of X as they are."""
+        """Return the codes of some columns, sending all columns of X through the steps."""
         n = len(X)
         codes = np.empty((len(self.cells), n), np.int32)
-        by_level = self._by_level(X, columns)
+        by_level = few_levels(X, [k for k in columns if self.tracks[k]])
         by_row = [k for k in columns if k not in by_level]
         with refusals(X, self.row.X, self._inputs, self.behind_steps):
             for block in self.blocks(n):
@@ -172,24 +179,20 @@ class Grid:
                 deque(in_order(fill, by_row, n_jobs), maxlen=0)
             if by_level:
                 firsts = np.unique(np.concatenate([first for first, _ in by_level.values()]))
-                found = np.empty((len(by_level), len(firsts)), np.int32)
+                of_levels = {k: np.empty(len(firsts), np.int32) for k in by_level}
                 for block in self.blocks(len(firsts)):
                     inputs = self._inputs(frames.take_rows(X, firsts[block]), set(by_level))
-                    for k, level_codes in zip(by_level, found, strict=True):
+                    for k, level_codes in of_levels.items():
                         self._fill(k, inputs, level_codes[block], new[k])
-                for (k, (first, kind)), level_codes in zip(by_level.items(), found, strict=True):
-                    codes[k] = level_codes[np.searchsorted(firsts, first)][kind]
+                for k, (first, kind) in by_level.items():
+                    codes[k] = of_levels[k][np.searchsorted(firsts, first)][kind]
         return codes
 
     def blocks(self, n: int) -> list[slice]:
-        """Return n rows in blocks that bound the tables which the steps make of them."""
-        steps = [route.steps for route in self.routes if route.steps is not None]
-        size = max(1, min([own.rows_at_once() for own in steps], default=n))
+        """Split n rows into blocks that bound the size of transformed tables."""
+        sizes = [r.steps.rows_at_once() for r in self.routes if r.steps is not None]
+        size = max(1, min(sizes, default=n))
         return [slice(start, min(start + size, n)) for start in range(0, n, size)]
-
-    def _by_level(self, X: Any, columns: Sequence[int]) -> dict[int, tuple]:
-        """Return the columns behind steps whose distinct values are few enough to look up."""
-        return few_levels(X, [k for k in columns if self.tracks[k]])
 
     def _inputs(self, X: Any, wanted: set | None = None) -> list:
         """Return the inputs of all routes."""
@@ -197,6 +200,7 @@ class Grid:
         return [route.inputs(X, wanted, memo) for route in self.routes]
 
     def _fill(self, k: int, inputs: list, codes: np.ndarray, new: dict | None) -> None:
+        """Fill the codes of column k, (n,), from the inputs of all routes."""
         cells = self.cells[k]
         if cells.plain:
             source = cells.inputs[0]
@@ -222,7 +226,7 @@ class Grid:
         return Ranks.of(self._ranks(k, inputs), base, len(inputs[0]))
 
     def row_ranks(self, columns: Iterable[int]) -> dict[int, np.ndarray]:
-        """Return the signatures of the one row that is known, (n_inputs,), in some columns."""
+        """Return the signatures of the kept row, (n_inputs,), in some columns."""
         columns = list(columns)
         inputs = self._inputs(self.row.X) if columns else []
         return {k: np.array([ranks[0] for ranks in self._ranks(k, inputs)]) for k in columns}
@@ -233,7 +237,7 @@ class Grid:
         if cells.edges is not None:
             return cells.encode_numbers(values, self.names[k])
         rows = self.rows_with({k: values})
-        with np.errstate(over="ignore"):  # the model says it better than numpy
+        with np.errstate(over="ignore"):  # the model's own error says more
             return self._encode(rows, 1, [None] * len(self.cells), [k])[k]
 
     def missing_code(self, k: int) -> int | None:
@@ -251,20 +255,20 @@ class Grid:
 
     @cached_property
     def _missing_codes(self) -> dict[int, list]:
-        """The same for all columns of levels."""
+        """The missing codes of all columns of levels."""
         return self._missing_of(list(self._unknown))
 
     def _missing_of(self, columns: list[int]) -> dict[int, list]:
-        found = [(value, self.codes_if_taken(dict.fromkeys(columns, value))) for value in GONE]
+        accepted = [(v, self.codes_if_accepted(dict.fromkeys(columns, v))) for v in MISSING_VALUES]
         result: dict[int, list] = {}
         for k in columns:
-            by_code = {codes[k]: value for value, codes in reversed(found) if k in codes}
+            by_code = {codes[k]: value for value, codes in reversed(accepted) if k in codes}
             result[k] = [(value, code) for code, value in reversed(by_code.items())]
         return result
 
     @cached_property
     def _unknown(self) -> dict[int, Any]:
-        """A level that is new, for all columns of levels."""
+        """A level that the model does not know, for each column of levels."""
         known = {k: c.labels for k, c in enumerate(self.cells) if c.labels is not None}
         return {
             k: unknown_level([level for level, _ in labels if not frames.is_missing(level)])
@@ -273,32 +277,22 @@ class Grid:
 
     @cached_property
     def _unknown_codes(self) -> dict[int, int]:
-        """The codes of these levels, in all columns that take them."""
-        return self.codes_if_taken({k: u for k, u in self._unknown.items() if u is not None})
+        """The codes of these levels, in the columns where they are accepted."""
+        return self.codes_if_accepted({k: u for k, u in self._unknown.items() if u is not None})
 
     def refuses(self, k: int, value: Any) -> bool:
-        """Tell whether a step is known to refuse a new level, or missing, in column k."""
+        """Tell whether a step is known to refuse a value in column k."""
         return any(track.refuses(value) for track in self.tracks[k])
 
-    def codes_if_taken(self, values: dict[int, Any]) -> dict[int, int]:
-        """Return the codes of one value of each of some columns, of those that are taken.
-
-        All go through the steps at once; if these refuse, then by halves.
-        """
+    def codes_if_accepted(self, values: dict[int, Any]) -> dict[int, int]:
+        """Return the codes of one value per column, for the columns where it is accepted."""
         values = {k: value for k, value in values.items() if not self.refuses(k, value)}
-        if not values:
-            return {}
-        with suppress(TypeError, ValueError), warnings.catch_warnings(), np.errstate(over="ignore"):
-            warnings.simplefilter("ignore")  # of unknown categories
-            columns = {k: pd.Series([value], dtype=object) for k, value in values.items()}
-            return self._codes_of_row(columns)
-        if len(values) == 1:
-            return {}
-        return {k: c for half in halves(values) for k, c in self.codes_if_taken(half).items()}
+        columns = {k: pd.Series([value], dtype=object) for k, value in values.items()}
+        return by_halves(columns, self._codes_of_row)
 
     def _codes_of_row(self, columns: dict[int, pd.Series]) -> dict[int, int]:
-        """Return the codes of some columns of a row, the others being as they are."""
-        found = {}
+        """Return the codes of values of some columns, put into the kept row."""
+        codes = {}
         code = np.empty(1, np.int32)
         inputs = self._inputs(self.rows_with(columns), set(columns))
         for k, value in columns.items():
@@ -306,34 +300,34 @@ class Grid:
                 code = self.cells[k].encode_numbers(value, self.names[k])
             else:
                 self._fill(k, inputs, code, None)
-            found[k] = int(code[0])
-        return found
+            codes[k] = int(code[0])
+        return codes
 
     def other_labels(self, k: int, levels: list) -> list[tuple[str, str, int]]:
-        """Return label, kind and code of missing, and of any other than levels, where taken.
+        """Return label, kind and code of missing and of any other level, where accepted.
 
-        There is no "any other" beside levels that the model knows and of which nobody knows names.
+        There is no "any other" beside levels that the model knows only as numbers.
         """
-        found = missing_rows(self.missing_codes(k))
+        missing = missing_rows(self.missing_codes(k))
         other = unknown_level(levels)
         if other is None or not self.cells[k].all_named:
-            return found
+            return missing
         if other == self._unknown.get(k):
             code = self._unknown_codes.get(k)
         else:
-            code = self.codes_if_taken({k: other}).get(k)
-        return found if code is None else [*found, (OTHER, "other", code)]
+            code = self.codes_if_accepted({k: other}).get(k)
+        return missing if code is None else [*missing, (OTHER, "other", code)]
 
     def levels_taken(self, k: int, levels: list) -> list:
-        """Return the levels that the model takes in column k, known or not, with their codes."""
+        """Return the levels that the model accepts in column k, known or not, with their codes."""
         with suppress(ValueError), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of unknown categories
+            warnings.simplefilter("ignore")  # about unknown categories
             return list(zip(levels, self.encode_values(k, frames.as_column(levels)), strict=True))
-        found = [(level, self.codes_if_taken({k: level})) for level in levels]
-        return [(level, codes[k]) for level, codes in found if codes]
+        one_by_one = [(level, self.codes_if_accepted({k: level})) for level in levels]
+        return [(level, codes[k]) for level, codes in one_by_one if codes]
 
     def name_levels(self, X: Any) -> None:
-        """Name the levels of columns of which the model keeps no names, as far as X has them."""
+        """Name the levels that X has, in columns for which the model keeps no names."""
         for k, cells in enumerate(self.cells):
             if cells.anonymous:
                 known = {level for level, _ in cells.labels or []}
@@ -344,18 +338,18 @@ class Grid:
                 cells.labels = [*(cells.labels or []), *new]
 
     def present(self, k: int) -> float:
-        """Return some number that column k may hold."""
+        """Return a number that column k may hold."""
         value = frames.to_array(frames.column(self.row.X, k))[0]
         return 0.0 if frames.is_missing(value) else value
 
     def ranker(self, k: int, s: int) -> Callable[[np.ndarray], np.ndarray]:
         """Return the function from numbers in column k to the ranks of its input s.
 
-        The model's own checks are left out: they refuse numbers that bisection tries.
+        The model's own checks are skipped: they refuse numbers that bisection tries.
         """
         source = self.cells[k].inputs[s]
         route = self.routes[source.route]
-        place = int(route.front.columns[source.place])
+        column = int(route.front.columns[source.place])
 
         def rank(values: np.ndarray) -> np.ndarray:
             table = self.rows_with({k: values})
@@ -364,8 +358,8 @@ class Grid:
                     warnings.simplefilter("ignore")
                     table = route.steps.transform(table, {k})
             if sparse.issparse(table):
-                table = dense(table[:, [place]], route.front.absent)
-            at = place if np.shape(table)[1] > 1 else 0
+                table = fill_absent(table[:, [column]], route.front.absent)
+            at = column if np.shape(table)[1] > 1 else 0
             result = np.empty(len(values), np.int32)
             source.rank(frames.to_float(frames.column(table, at)), result)
             return result
@@ -373,25 +367,26 @@ class Grid:
         return rank
 
     def partition(self, k: int) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return the ends of intervals on the raw scale and their codes, or None if there are none.
+        """Return the ends of the cells as intervals on the raw scale and their codes.
 
-        The steps in front of one input must be known to be monotone.
+        None if they are not known to be intervals: there must be one input, behind steps that are
+        known to be monotone.
         """
         cells = self.cells[k]
-        if cells.partition is None and cells.edges is not None:  # not kept: it is large
+        if cells.partition is None and cells.edges is not None:  # not stored: it is large
             edges = cells.edges
             return np.r_[-np.inf, edges, np.inf], np.arange(1, len(edges) + 2)
-        mains = [s for s, source in enumerate(cells.inputs) if source.track.kind != MISSING]
+        mains = [s for s, source in enumerate(cells.inputs) if source.track.kind != Kind.MISSING]
         numeric = not frames.is_level(self.row.X, k) and cells.labels is None
         if cells.partition is None and numeric and not cells.open and len(mains) == 1:
             source = cells.inputs[mains[0]]
-            known = (*NEAR, CUTS, MONOTONE, NUMBER, PARTIAL)
+            known = (*Kind.UNCHANGED, Kind.CUTS, Kind.MONOTONE, Kind.NUMBER, Kind.PARTIAL)
             if self.routes[source.route].changes(source.place) or source.track.kind not in known:
                 return None
             try:
-                if source.track.kind == CUTS:
+                if source.track.kind == Kind.CUTS:
                     ends = np.r_[-np.inf, np.unique(self.raw_cuts(k, source.track.known)), np.inf]
-                elif source.track.kind in NEAR:
+                elif source.track.kind in Kind.UNCHANGED:
                     edges = np.unique(self.raw_cuts(k, source.edges))
                     ends = np.r_[-np.inf, edges[np.isfinite(edges)], np.inf]
                 else:
@@ -405,10 +400,10 @@ class Grid:
         return cells.partition
 
     def describe_cells(self, k: int) -> tuple[pd.DataFrame, np.ndarray] | None:
-        """Describe the cells, `lower, upper, closed` or `level, kind`, and return their codes.
+        """Return the cells as a frame, `lower, upper, closed` or `level, kind`, and their codes.
 
-        Missing is a row of its own, if it may be; all levels that the model does not know are of
-        the kind "other". None if the cells are no intervals on the raw scale.
+        Missing has a row, if it is accepted; all levels that the model does not know share a row of
+        the kind "other". None if the cells are not intervals on the raw scale.
         """
         cells = self.cells[k]
         if cells.labels is not None:

@@ -1,12 +1,13 @@
-"""What a model can tell apart in each raw column, and the numbers (codes) of it.
+"""The cells of one raw column: what a model can tell apart in it.
 
 The rank of an input is 0 if it is missing, else 1 + the number of edges below it. Readers store
 each edge as the largest float64 that the model still sends left, so that comparing in float64 is
 right for every library (MATH.md, section 7). The ranks of all inputs that come from one raw column
-are the signature of its value, and each signature has a code: that is a cell. Code 0 is missing.
+are the signature of its value. A cell is the set of values with one signature, and its number is
+the code of these values. Code 0 is missing.
 
 Cells are enumerated from the fitted model and steps (enumeration.py). A column for which this is
-impossible is open: its cells are those met (`Grid.meet`).
+impossible is open: its cells are those of the rows met so far (`Grid.meet`).
 """
 
 from __future__ import annotations
@@ -17,31 +18,20 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from skattr import frames
 from skattr.kernels import lookup
-from skattr.pieces.routes import Input
+from skattr.pieces.preprocessing.routes import Input
 
-OTHER = "any other"  # the rows of a table of levels that are not levels
-MISSING = "missing"
-GONE = (None, np.nan)  # the missing values that a column of objects tells apart
 INTEGERS = (np.int64, np.uint64)  # the types that float64 rounds
-
-
-@dataclass(frozen=True)
-class Nameless:
-    """A level of which the model keeps a number, but not the raw value."""
-
-    number: Any
 
 
 @dataclass(eq=False)
 class Ranks:
-    """Rows of ranks, (n, m), kept as what differs from a base row.
+    """Rows of ranks, (n, m), kept as their differences from a base row.
 
-    Behind L one-hot columns each of L levels differs from another one in two places, so that all
-    their signatures take O(L) numbers.
+    Behind L one-hot columns any two of L levels differ in two inputs, so that all their signatures
+    take O(L) numbers.
     """
 
     base: np.ndarray  # (m,)
@@ -50,7 +40,7 @@ class Ranks:
 
     @classmethod
     def of(cls, columns: Iterable[np.ndarray], base: np.ndarray, n: int) -> Ranks:
-        """Return n rows of ranks, given input by input."""
+        """Return n rows of ranks from columns, the ranks of one input each."""
         rows, entries = [np.empty(0, np.intp)], [np.empty((0, 2), np.int32)]
         for s, ranks in enumerate(columns):
             row = np.flatnonzero(ranks != base[s])
@@ -63,7 +53,7 @@ class Ranks:
 
     @classmethod
     def joined(cls, parts: list[Ranks]) -> Ranks:
-        """Put the rows of parts with one base one behind the other."""
+        """Concatenate the rows of parts with the same base."""
         sizes = np.concatenate([np.diff(part.start) for part in parts])
         entries = np.concatenate([part.entries for part in parts])
         return cls(parts[0].base, np.concatenate([[0], np.cumsum(sizes)]), entries)
@@ -78,11 +68,11 @@ class Ranks:
         return Ranks(self.base, start, np.concatenate([self.entries[:0], *parts]))
 
     def keys(self) -> list[bytes]:
-        """Return for each row a name that equal rows share, and only they."""
+        """Return a key for each row, the same for equal rows only."""
         return [self.entries[a:b].tobytes() for a, b in pairwise(self.start.tolist())]
 
     def columns(self) -> Iterator[np.ndarray]:
-        """Yield the ranks of each input in turn, (n,)."""
+        """Yield the ranks of each input, (n,)."""
         row = np.repeat(np.arange(len(self)), np.diff(self.start))
         order = np.argsort(self.entries[:, 0], kind="stable")
         ends = np.searchsorted(self.entries[order, 0], np.arange(len(self.base) + 1))
@@ -103,9 +93,9 @@ class Ranks:
 class Cells:
     """The cells of one raw column.
 
-    `ordered`: ranks never fall from code 1 on, so that what goes left at a split is 1, 2, … up to
-    some code. `edges`: those of a number that reaches the model as it is. `labels`: (level, code)
-    for a column of levels.
+    `ordered`: ranks never fall from code 1 on, so that the codes that go left at a split are 1, 2,
+    … up to some code. `open`: the cells cannot be enumerated. `edges`: the edges of a number that
+    reaches the model unchanged. `labels`: (level, code) for a column of levels.
     """
 
     inputs: list[Input]
@@ -158,7 +148,10 @@ class Cells:
         return iter(self.signatures.T)
 
     def codes_of(self, ranks: np.ndarray | Ranks, new: dict | None, name: Any) -> np.ndarray:
-        """Return the codes of signatures (m, n_inputs); those that are new get the next numbers."""
+        """Return the codes of signatures (m, n_inputs).
+
+        With a dict `new`, unknown signatures get the next codes, and are added to it.
+        """
         if isinstance(self.signatures, Ranks):
             assert isinstance(ranks, Ranks)
             names, keys = self.signatures.keys(), np.array(ranks.keys(), object)
@@ -176,53 +169,29 @@ class Cells:
                 code = new.setdefault(row, self.n_codes + len(new))
             if code is None:
                 raise ValueError(
-                    f"column {name!r}: a value lies in a cell that the fitted steps did not "
-                    "announce; numbers as float64, and levels of one type, avoid this"
+                    f"column {name!r}: a value lies in a cell that was not enumerated from the "
+                    "fitted steps; numbers as float64, and levels of one type, avoid this"
                 )
             codes[i] = code
         return codes[which.reshape(-1)]
 
     def encode_numbers(self, values: Any, name: Any) -> np.ndarray:
-        """Return the codes of raw numbers that reach the model as they are."""
+        """Return the codes of raw numbers that reach the model unchanged."""
         try:
             numbers = frames.to_float(values)
             if getattr(values, "dtype", None) in INTEGERS:  # rounded once, as the model does
                 numbers = np.asarray(values).astype(self.dtype).astype(np.float64)
         except (TypeError, ValueError) as error:
-            raise ValueError(f"column {name!r} wants numbers: {error}") from error
+            raise ValueError(f"column {name!r} must hold numbers: {error}") from error
         if not self.takes_infinite:  # and casts to float32
             with np.errstate(over="ignore"):
                 if np.isinf(numbers.astype(np.float32)).any():
                     raise ValueError(
-                        f"column {name!r}: the model takes no infinite values, none beyond float32"
+                        f"column {name!r}: the model does not accept infinite values, nor values "
+                        "beyond float32"
                     )
         codes = np.empty(len(numbers), np.int32)
         lookup.rank(numbers, self.edges, codes)
         if not self.takes_missing and not codes.all():
-            raise ValueError(f"column {name!r}: the model takes no missing values")
+            raise ValueError(f"column {name!r}: the model does not accept missing values")
         return codes
-
-
-def missing_rows(found: list[tuple]) -> list[tuple]:
-    """Return (label, kind, what) from (missing value, what): one row, if None and NaN are alike."""
-    if len(found) > 1:
-        names = {True: f"{MISSING} (None)", False: f"{MISSING} (NaN)"}
-        return [(names[value is None], MISSING, what) for value, what in found]
-    return [(MISSING, MISSING, what) for _, what in found]
-
-
-def unknown_level(levels: list) -> Any:
-    """Return a value that is none of the levels, or None if there can be no other."""
-    kinds = set(map(type, levels))
-    if kinds == {bool}:
-        return None
-    if kinds and kinds <= {int, bool}:
-        return max(levels) + 1
-    if kinds and kinds <= {int, float, bool}:
-        return max(max(levels) + 1.0, float(np.nextafter(max(levels), np.inf)))
-    if kinds == {pd.Timestamp}:
-        return max(levels) + pd.Timedelta(days=1)
-    name = OTHER
-    while name in levels:
-        name += "."
-    return name

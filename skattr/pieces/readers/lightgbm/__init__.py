@@ -1,9 +1,9 @@
 """LightGBM: its scikit-learn estimators and its Booster.
 
-It compares in float64, `x <= threshold`, and takes any |x| <= TINY for 0.0. What a node does with
+It compares in float64, `x <= threshold`, and takes any |x| <= 1e-35 for 0.0. What a node does with
 NaN depends on the missing type of its column: none (NaN is 0.0), zero (0.0 and NaN are missing) or
-nan. At a split on categories it casts x to an integer, towards zero; what is in no set, NaN and
-everything negative included, goes right. A random forest (`average_output`) is the mean of its
+nan. At a split on categories it casts x to an integer, towards zero; values that are not in the
+set, NaN and negative ones included, go right. A random forest (`average_output`) is the mean of its
 trees, and so is its margin here, though LightGBM's raw_score is their sum.
 """
 
@@ -14,30 +14,20 @@ from importlib.metadata import version
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from scipy import sparse
-from sklearn.utils.validation import check_array
 
-from skattr import frames
 from skattr.pieces.base import Unreadable
-from skattr.pieces.boxes import Trees
+from skattr.pieces.parts import Trees
+from skattr.pieces.readers.lightgbm.front import TINY, LightGBMFront, is_wrapper
 
-TINY = float(np.float32(1e-35))
 BELOW = float(np.nextafter(-TINY, -1.0))
 IS_CATEGORICAL, DEFAULT_LEFT = 1, 2  # bits of a node's decision type; the missing type follows
-NONE, ZERO, NAN = 0, 1, 2  # missing types
-# the objectives without a link, unless `sqrt` follows; a model of the user's own objective has none
+ZERO, NAN = 1, 2  # missing types; 0 is none
+# the objectives without a link, unless `sqrt` follows; "" is an objective of the user's own
 PLAIN = {
-    "",
-    "regression",
-    "regression_l1",
-    "huber",
-    "fair",
-    "quantile",
-    "mape",
-    "lambdarank",
+    "", "regression", "regression_l1", "huber", "fair", "quantile", "mape", "lambdarank",
     "rank_xendcg",
-}
+}  # fmt: skip
 
 
 def scales(estimator: Any) -> tuple[str, ...]:
@@ -54,33 +44,33 @@ def scales(estimator: Any) -> tuple[str, ...]:
 
 
 def margin(estimator: Any, X: Any) -> np.ndarray:
-    """Return LightGBM's own answer in front of the link, (n,) or (n, k); of a forest, the mean."""
+    """Return LightGBM's prediction before the link, (n,) or (n, k); for a forest, the mean."""
     if sparse.issparse(X):
-        X = sparse.csr_matrix(X)  # an array of scipy's would be copied with a warning
+        X = sparse.csr_matrix(X)  # LightGBM copies a sparse array, with a warning
     result = estimator.predict(X, raw_score=True)
     head = _header(estimator)
     if "average_output" in head:
         booster = _booster(estimator)
-        there = booster.num_trees() // int(head["num_tree_per_iteration"])
-        used = min(booster.best_iteration, there) if booster.best_iteration > 0 else there
-        result = result / used
+        n_iterations = booster.num_trees() // int(head["num_tree_per_iteration"])
+        best = booster.best_iteration
+        result = result / (min(best, n_iterations) if best > 0 else n_iterations)
     return result
 
 
 def read(estimator: Any, scale: str) -> list[Trees]:
     """Read a fitted estimator or a Booster, up to its best iteration as `predict` does."""
-    if _is_wrapper(estimator) and estimator.get_params().get("pred_early_stop"):
-        raise Unreadable("with pred_early_stop LightGBM leaves out trees that depend on the row")
+    if is_wrapper(estimator) and estimator.get_params().get("pred_early_stop"):
+        raise Unreadable("with pred_early_stop LightGBM skips trees, which ones depends on the row")
     text = _booster(estimator).model_to_string()
     head, fields = _parse(text)
     if head.get("version") != "v4":
         raise _unknown(head, "only v4 is")
     if "1" in fields.get("is_linear", []):
-        raise Unreadable("linear_tree=True: the leaves of LightGBM are no constants, but linear")
+        raise Unreadable("linear_tree=True: the leaves of LightGBM are linear, not constant")
     if not fields:
         raise Unreadable("the LightGBM model has no trees")
     try:
-        return [_Reading(estimator, head, fields, _flagged(text)).trees()]
+        return [_TreeFields(estimator, head, fields, _flagged_columns(text)).trees()]
     except (KeyError, ValueError, IndexError) as error:
         raise _unknown(head, repr(error)) from error
 
@@ -92,12 +82,8 @@ def _unknown(head: dict[str, str], reason: str) -> Unreadable:
     )
 
 
-def _is_wrapper(estimator: Any) -> bool:
-    return hasattr(estimator, "get_params")
-
-
 def _booster(estimator: Any) -> Any:
-    return estimator.booster_ if _is_wrapper(estimator) else estimator
+    return estimator.booster_ if is_wrapper(estimator) else estimator
 
 
 def _header(estimator: Any) -> dict[str, str]:
@@ -105,7 +91,7 @@ def _header(estimator: Any) -> dict[str, str]:
 
 
 def _parse(text: str) -> tuple[dict[str, str], dict[str, list[str]]]:
-    """Return the header of a model's text, and for each field of a tree its lines."""
+    """Return the header of a saved model, and for each field of its trees the lines."""
     above, _, rest = text.partition("\ntree_sizes=")
     head = {}
     for line in above.split("\n"):
@@ -119,10 +105,10 @@ def _parse(text: str) -> tuple[dict[str, str], dict[str, list[str]]]:
     return head, fields
 
 
-def _flagged(text: str) -> list[int]:
-    """Return the columns that were named categorical, from the parameters of the training."""
-    found = re.search(r"^\[categorical_feature: ([\d,]+)\]$", text, re.MULTILINE)
-    return [int(c) for c in found[1].split(",") if c] if found else []
+def _flagged_columns(text: str) -> list[int]:
+    """Return the columns that the parameters of the training name as categorical."""
+    match = re.search(r"^\[categorical_feature: ([\d,]+)\]$", text, re.MULTILINE)
+    return [int(c) for c in match[1].split(",") if c] if match else []
 
 
 def _floats(lines: list[str]) -> np.ndarray:
@@ -133,121 +119,8 @@ def _integers(lines: list[str]) -> np.ndarray:
     return np.array([int(word) for line in lines for word in line.split()], np.int64)
 
 
-class LightGBMFront:
-    """What LightGBM does to X before it compares.
-
-    `categories` are the levels of the columns that had pandas' category type in training, `codes`
-    the integers that stand for the levels of a column, `whole` the columns of levels that the model
-    also compares, and `zero_is_missing` tells for which columns 0.0 means missing.
-    """
-
-    takes_missing = True
-    takes_infinite = True
-    dtype = np.dtype(np.float64)
-    absent = 0.0
-
-    def __init__(self, estimator: Any, n_columns: int, categories: dict[int, list] | None) -> None:
-        self.estimator = estimator
-        self.columns = np.arange(n_columns)
-        self.categories = categories
-        self.codes: dict[int, np.ndarray] = {}
-        self.whole: set[int] = set()
-        self.zero_is_missing = np.zeros(n_columns, bool)
-        self.changes = self.zero_is_missing
-
-    def inputs(self, X: Any) -> np.ndarray:
-        """Return X as the trees see it."""
-        values = self._frame(X) if frames.is_frame(X) else self._array(X)
-        if values.shape[1] != len(self.columns):
-            raise ValueError(
-                f"X has {values.shape[1]} columns, but LightGBM was trained on {len(self.columns)}"
-            )
-        if self.codes or self.zero_is_missing.any():
-            values = values.copy()
-        for c, codes in self.codes.items():
-            values[:, c] = self._levels(values[:, c], codes, c, X)
-        for c in np.flatnonzero(self.zero_is_missing).tolist():
-            values[np.abs(values[:, c]) <= TINY, c] = np.nan
-        return values
-
-    def _array(self, X: Any) -> np.ndarray:
-        if _is_wrapper(self.estimator):  # the check of the scikit-learn interface
-            X = check_array(X, ensure_all_finite=False)
-        values = np.asarray(X)
-        if values.ndim != 2:
-            raise ValueError(f"X has shape {values.shape}; LightGBM takes two dimensions")
-        if values.dtype not in (np.float32, np.float64):
-            values = values.astype(np.float32)  # also integers
-        return values.astype(np.float64, copy=False)
-
-    def _frame(self, X: Any) -> np.ndarray:
-        names = frames.labels(X)
-        pandas = isinstance(X, pd.DataFrame)
-        if pandas:
-            self._check_categories(X)
-        values = np.empty((len(X), len(names)), order="F")
-        for k, name in enumerate(names):
-            column = frames.column(X, k)
-            if pandas and isinstance(column.dtype, pd.CategoricalDtype):
-                wanted = None if self.categories is None else self.categories[k]
-                values[:, k] = _codes(column, wanted)
-            elif _is_number(column.dtype):
-                values[:, k] = frames.to_float(column)
-            else:
-                raise ValueError(f"column {name!r}: LightGBM takes no {column.dtype}")
-        return values
-
-    def _check_categories(self, X: pd.DataFrame) -> None:
-        """Refuse category columns elsewhere than in training: LightGBM tells them by their order.
-
-        A model that saw no frame in training takes each column's own codes.
-        """
-        if self.categories is None:
-            return
-        found = {k for k, kind in enumerate(X.dtypes) if isinstance(kind, pd.CategoricalDtype)}
-        for k in sorted(found ^ set(self.categories)):
-            name = X.columns[k] if k < X.shape[1] else k
-            now, then = ("is", "numbers") if k in found else ("is not", "categories")
-            raise ValueError(
-                f"column {name!r} {now} of type category, where the model seems to have {then}"
-            )
-
-    def _levels(self, values: np.ndarray, codes: np.ndarray, c: int, X: Any) -> np.ndarray:
-        """Return the numbers of the levels, NaN where there is none."""
-        if not len(codes):  # a category column that was empty in training
-            return np.full(len(values), np.nan)
-        with np.errstate(invalid="ignore"):
-            whole = np.trunc(values)
-        place = np.searchsorted(codes, whole).clip(max=len(codes) - 1)
-        known = codes[place] == whole
-        wrong = ~np.isnan(values) & ~(known & (whole == values))
-        if c in self.whole and wrong.any():
-            raise ValueError(
-                f"column {frames.labels(X)[c]!r}: {values[wrong][0]} is the number of no category"
-            )
-        return np.where(known, place, np.nan)
-
-
-def _codes(column: pd.Series, categories: list | None) -> np.ndarray:
-    """Return the codes of a category column, NaN for missing and unknown ones."""
-    if categories is not None and list(column.cat.categories) != categories:
-        column = column.cat.set_categories(categories)
-    codes = column.cat.codes.to_numpy(np.float64)
-    return np.where(codes < 0, np.nan, codes)
-
-
-def _is_number(dtype: Any) -> bool:
-    """Tell whether LightGBM takes a column of this type: of pandas, or of narwhals."""
-    kind = getattr(dtype, "type", None)
-    if kind is None:
-        return dtype.is_integer() or dtype.is_float() or str(dtype) == "Boolean"
-    return issubclass(kind, np.integer | np.floating | np.bool_) and not issubclass(
-        kind, np.timedelta64 | np.longdouble
-    )
-
-
-class _Reading:
-    """The fields of all trees as arrays over all splits, on their way to Trees."""
+class _TreeFields:
+    """The fields of all trees, as arrays over all splits."""
 
     def __init__(self, estimator: Any, head: dict, fields: dict, flagged: list[int]) -> None:
         self.head = head
@@ -267,13 +140,13 @@ class _Reading:
         self.sets = _CategorySets(self, fields)
         known = _known_codes(head["feature_infos"].split(), flagged)
         lists = getattr(_booster(estimator), "pandas_categorical", None)
-        categories = None if lists is None else _place_categories(lists, known, head)
+        categories = None if lists is None else _locate_categories(lists, known, head)
         self.front = LightGBMFront(estimator, self.n_columns, categories)
         self._find_levels(known)
         self._find_zeros()
 
     def trees(self) -> Trees:
-        """Return all trees in one table, each with its splits before its leaves."""
+        """Return all trees in one table, the splits of each before its leaves."""
         sizes = 2 * self.n_leaves - 1
         roots = np.cumsum(sizes) - sizes
         n_nodes = int(sizes.sum())
@@ -291,7 +164,7 @@ class _Reading:
             for c in self.children
         )
         if (np.minimum(left, right) <= split).any():
-            raise ValueError("a child stands before its parent")
+            raise ValueError("a child comes before its parent")
         k = int(self.head["num_tree_per_iteration"])
         n_parts = len(roots) // k if "average_output" in self.head else 1
         part = Trees(
@@ -311,7 +184,7 @@ class _Reading:
         return part
 
     def _left(self, values: np.ndarray, splits: Any = slice(None)) -> np.ndarray:
-        """Tell which values (m,) go left at some splits, as LightGBM decides, (n_splits, m)."""
+        """Tell which values (m,) go left at some splits, (n_splits, m), as LightGBM decides."""
         missing = self.missing[splits, None]
         numbers = np.where(np.isnan(values) & (missing != NAN), 0.0, values)
         lost = np.isnan(numbers) | ((missing == ZERO) & (np.abs(numbers) <= TINY))
@@ -331,13 +204,13 @@ class _Reading:
         for c in sorted((split | (known.keys() - ordered)) - front.codes.keys()):
             if c in ordered:
                 raise Unreadable(f"column {c} holds categories for some trees, numbers for others")
-            # the header knows the last training only
+            # the header knows only the last training
             codes = np.union1d(known.get(c, []), self.sets.codes(self.column == c))
             if len(codes):
                 front.codes[c] = codes
 
     def _find_zeros(self) -> None:
-        """Find the columns where 0.0 is missing."""
+        """Find the columns where 0.0 means missing."""
         levels = np.isin(self.column, list(self.front.codes))
         zero = np.unique(self.column[(self.missing == ZERO) & ~self.categorical & ~levels])
         other = np.unique(self.column[(self.missing != ZERO) & ~levels])
@@ -364,48 +237,6 @@ class _Reading:
             part.known[c] = np.ones(len(codes), bool)
 
 
-class _CategorySets:
-    """The sets of categories at the splits: bit sets of 32 bits a word."""
-
-    def __init__(self, reading: _Reading, fields: dict) -> None:
-        n_sets = _integers(fields["num_cat"])
-        bounds = _integers(fields.get("cat_boundaries", []))
-        self.words = _integers(fields.get("cat_threshold", []))
-        self.start = np.zeros(len(reading.tree), np.int64)  # of each split's words
-        self.size = np.zeros(len(reading.tree), np.int64)
-        if not len(bounds):
-            return
-        n_bounds = np.where(n_sets > 0, n_sets + 1, 0)
-        first_bound = np.cumsum(n_bounds) - n_bounds
-        n_words = np.zeros(len(n_sets), np.int64)
-        n_words[n_sets > 0] = bounds[(first_bound + n_sets)[n_sets > 0]]
-        first_word = np.cumsum(n_words) - n_words
-        at = reading.categorical
-        tree = reading.tree[at]
-        place = first_bound[tree] + reading.threshold[at].astype(np.int64)
-        self.start[at] = first_word[tree] + bounds[place]
-        self.size[at] = bounds[place + 1] - bounds[place]
-
-    def contain(self, values: np.ndarray, splits: Any) -> np.ndarray:
-        """Tell whether whole numbers (m,) are in the sets of some splits, (n_splits, m)."""
-        if not len(self.words):
-            return np.zeros((len(self.start[splits]), len(values)), bool)
-        codes = np.where(np.isnan(values), -1, values).astype(np.int64)
-        word = codes >> 5
-        there = (word >= 0) & (word < self.size[splits, None])
-        found = self.words[np.where(there, self.start[splits, None] + word, 0)]
-        return there & ((found >> (codes & 31)) & 1).astype(bool)
-
-    def codes(self, splits: np.ndarray) -> np.ndarray:
-        """Return all numbers that are in a set of some splits."""
-        size = self.size[splits]
-        within = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
-        words = self.words[np.repeat(self.start[splits], size) + within]
-        filled = words != 0  # few, where numbers are large
-        row, bit = np.nonzero((words[filled, None] >> np.arange(32)) & 1)
-        return np.unique(within[filled][row] * 32 + bit).astype(np.float64)
-
-
 def _last_left(threshold: np.ndarray) -> np.ndarray:
     """Return the largest float64 that goes left, given that |x| <= TINY is 0.0."""
     zero = np.where(threshold >= 0, TINY, BELOW)
@@ -423,8 +254,50 @@ def _depth(roots: np.ndarray, left: np.ndarray, right: np.ndarray) -> int:
     return depth
 
 
+class _CategorySets:
+    """The sets of categories at the splits: bit sets with 32 bits per word."""
+
+    def __init__(self, trees: _TreeFields, fields: dict) -> None:
+        n_sets = _integers(fields["num_cat"])
+        bounds = _integers(fields.get("cat_boundaries", []))
+        self.words = _integers(fields.get("cat_threshold", []))
+        self.start = np.zeros(len(trees.tree), np.int64)  # of each split's words
+        self.size = np.zeros(len(trees.tree), np.int64)
+        if not len(bounds):
+            return
+        n_bounds = np.where(n_sets > 0, n_sets + 1, 0)
+        first_bound = np.cumsum(n_bounds) - n_bounds
+        n_words = np.zeros(len(n_sets), np.int64)
+        n_words[n_sets > 0] = bounds[(first_bound + n_sets)[n_sets > 0]]
+        first_word = np.cumsum(n_words) - n_words
+        at = trees.categorical
+        tree = trees.tree[at]
+        bound = first_bound[tree] + trees.threshold[at].astype(np.int64)
+        self.start[at] = first_word[tree] + bounds[bound]
+        self.size[at] = bounds[bound + 1] - bounds[bound]
+
+    def contain(self, values: np.ndarray, splits: Any) -> np.ndarray:
+        """Tell whether whole numbers (m,) are in the sets of some splits, (n_splits, m)."""
+        if not len(self.words):
+            return np.zeros((len(self.start[splits]), len(values)), bool)
+        codes = np.where(np.isnan(values), -1, values).astype(np.int64)
+        word = codes >> 5
+        inside = (word >= 0) & (word < self.size[splits, None])
+        words = self.words[np.where(inside, self.start[splits, None] + word, 0)]
+        return inside & ((words >> (codes & 31)) & 1).astype(bool)
+
+    def codes(self, splits: np.ndarray) -> np.ndarray:
+        """Return all numbers that are in the sets of some splits."""
+        size = self.size[splits]
+        within = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
+        words = self.words[np.repeat(self.start[splits], size) + within]
+        filled = words != 0  # few, where numbers are large
+        row, bit = np.nonzero((words[filled, None] >> np.arange(32)) & 1)
+        return np.unique(within[filled][row] * 32 + bit).astype(np.float64)
+
+
 def _known_codes(infos: list[str], flagged: list[int]) -> dict[int, np.ndarray]:
-    """Return the categorical columns and the codes that were seen there in the last training."""
+    """Return the categorical columns, and their codes seen in the last training."""
     known = {c: np.empty(0) for c in flagged if c < len(infos)}
     for c, info in enumerate(infos):
         if info[0] not in "[n":  # neither [low:high] nor none
@@ -433,14 +306,14 @@ def _known_codes(infos: list[str], flagged: list[int]) -> dict[int, np.ndarray]:
     return known
 
 
-def _place_categories(
+def _locate_categories(
     lists: list[list], known: dict[int, np.ndarray], head: dict
 ) -> dict[int, list]:
-    """Find the columns of pandas' categories, which the model has only in their order.
+    """Return the columns of pandas' categories, of which the model knows only the order.
 
     An ordered category is a column of numbers to LightGBM, so all columns may have to be searched.
-    Choosing the first column that fits at every step, and the last one, bounds all choices: if both
-    agree there is but one.
+    Taking the first column that fits for each list of levels, and taking the last one, bounds all
+    choices: if both agree, there is only one.
     """
     infos = head["feature_infos"].split()
 
@@ -454,14 +327,14 @@ def _place_categories(
 
     def first_fits(columns: list[int], wanted: list[list]) -> list[int]:
         left = iter(columns)
-        found = (next((c for c in left if fits(c, levels)), None) for levels in wanted)
-        return [c for c in found if c is not None]
+        first = (next((c for c in left if fits(c, levels)), None) for levels in wanted)
+        return [c for c in first if c is not None]
 
     for columns in (sorted(known), list(range(len(infos)))):
         first = first_fits(columns, lists)
         if len(first) == len(lists) and first == first_fits(columns[::-1], lists[::-1])[::-1]:
             return dict(zip(first, lists, strict=True))
     raise Unreadable(
-        f"LightGBM saw {len(lists)} columns of pandas' type category, but the model does not "
-        "tell which; it does if none of them is ordered and no other column is categorical"
+        f"LightGBM was trained on {len(lists)} columns of pandas' type category, but does not tell "
+        "which; it does if none of them is ordered and no other column is categorical"
     )

@@ -1,9 +1,9 @@
-"""Whether a step treats each row by itself.
+"""A check that steps treat each row by itself.
 
-An attribution compares single rows with rows of the background, so what a step makes of a row must
-not depend on the rows that it comes with, as it does in a function that fills with the mean of what
-it is given, ranks, or scales by it. scikit-learn's own transformers learn such numbers in `fit`;
-only functions and classes of others are looked at, a few rows alone and all of them together.
+An attribution compares single rows with rows of the background, so the output of a step for one row
+must not depend on the other rows of the table, as it does for a function that ranks them, scales
+them or fills in their mean. scikit-learn's transformers learn such numbers in `fit`, so only
+functions and classes from elsewhere are checked: on a few rows one by one, and on all together.
 """
 
 from __future__ import annotations
@@ -21,56 +21,58 @@ from sklearn.preprocessing import FunctionTransformer
 from skattr import frames
 from skattr.models import works_in_place
 from skattr.pieces.base import unwrap
-from skattr.pieces.steps import inputs_of
+from skattr.pieces.preprocessing.pipeline import to_dense
+from skattr.pieces.preprocessing.rules import inputs_of
 
-COMPANY = 32  # rows that are transformed together
-ALONE = 3  # rows that are looked at besides those with missing values
-MEMBERS = ("estimators_", "regressor_")  # where estimators keep those that see the same X
+TOGETHER = 32  # rows that are transformed together
+ALONE = 3  # rows that are transformed alone, besides those with missing values
+MEMBERS = ("estimators_", "regressor_")  # where estimators keep members that see the same X
 
 
-def check_rows_alone(estimator: Any, X: Any, row: Any) -> None:
-    """Refuse a model one of whose steps makes something else of a row alone than in company.
+def check_row_independence(estimator: Any, X: Any, row: Any) -> None:
+    """Refuse a model that has a step whose output for a row depends on the other rows.
 
-    `row` is one row that the model takes.
+    `row` is one row that the model accepts.
     """
     estimator = unwrap(estimator)
     if next(_steps(estimator, row, ""), None) is None:
         return
     try:
-        found = list(_steps(estimator, _company(X), ""))
-    except (TypeError, ValueError):  # a row that the model refuses, which is said elsewhere
+        rows = frames.take_rows(X, np.array(_varied_rows(X, TOGETHER)))
+        steps = list(_steps(estimator, rows, ""))
+    except (TypeError, ValueError):  # a row that the model refuses: reported elsewhere
         return
-    for name, step, table in found:
-        together = _numbers(step, table)
+    for name, step, table in steps:
+        together = _outputs(step, table)
         if together is None:
             continue
-        for i in _telling_rows(table, ALONE):
-            alone = _numbers(step, frames.take_rows(table, slice(i, i + 1)))
+        for i in _varied_rows(table, ALONE):
+            alone = _outputs(step, frames.take_rows(table, slice(i, i + 1)))
             if alone is None or not _same(alone[0], together[i], together):
                 function = getattr(getattr(step, "func", None), "__name__", type(step).__name__)
                 raise ValueError(
-                    f"the step {name!r} ({function}) makes something else of a row alone than "
-                    "among others, as functions do that fill with the mean of the rows they are "
-                    "given, rank them or scale by them; attributions would depend on the company "
-                    "of a row. Learn such numbers in fit, as SimpleImputer, StandardScaler and "
-                    "QuantileTransformer do"
+                    f"the step {name!r} ({function}) returns something else for a row alone than "
+                    "among others, as functions do that rank rows, scale by them or fill in their "
+                    "mean; attributions would depend on the other rows of the table. Learn such "
+                    "numbers in fit, as SimpleImputer, StandardScaler and QuantileTransformer do"
                 )
 
 
 def _steps(estimator: Any, X: Any, name: str) -> Iterator[tuple[str, Any, Any]]:
-    """Yield the steps of others, each with its name and what it is given of X."""
+    """Yield the steps to check, each with its name and its input."""
     if isinstance(estimator, Pipeline):
         yield from _steps_in_line(estimator, X)
     elif isinstance(estimator, ColumnTransformer):
-        for own, part, columns in estimator.transformers_:
+        for part_name, part, columns in estimator.transformers_:
             if hasattr(part, "transform") and len(np.atleast_1d(columns)):
-                yield from _steps(unwrap(part), inputs_of(estimator, own, columns, X)[1], own)
+                inputs = inputs_of(estimator, part_name, columns, X)[1]
+                yield from _steps(unwrap(part), inputs, part_name)
     elif isinstance(estimator, FeatureUnion):
-        for own, part in estimator.transformer_list:
-            yield from _steps(unwrap(part), X, own)
+        for part_name, part in estimator.transformer_list:
+            yield from _steps(unwrap(part), X, part_name)
     elif hasattr(estimator, "transform") and _is_foreign(estimator):
         yield name, estimator, X
-    elif not hasattr(estimator, "estimators_features_"):  # members of a bag see some columns
+    elif not hasattr(estimator, "estimators_features_"):  # the members of bagging see some columns
         for member in _members(estimator):
             yield from _steps(member, X, name)
 
@@ -93,19 +95,14 @@ def _members(estimator: Any) -> list:
 
 
 def _is_foreign(step: Any) -> bool:
-    """Tell whether a step is somebody's function, or no class of scikit-learn's."""
+    """Tell whether a step is a user's function, or a class from outside scikit-learn."""
     if isinstance(step, FunctionTransformer):
         return step.func is not None and not isinstance(step.func, np.ufunc)
     return not type(step).__module__.startswith("sklearn.")
 
 
-def _company(X: Any) -> Any:
-    """Return a few rows of X among which others are looked at."""
-    return frames.take_rows(X, np.array(_telling_rows(X, COMPANY)))
-
-
-def _telling_rows(table: Any, n_rows: int) -> list[int]:
-    """Return a few rows from all over a table, and for each column the first that is missing."""
+def _varied_rows(table: Any, n_rows: int) -> list[int]:
+    """Return rows at equal distances, and for each column the first row where it is missing."""
     rows = np.unique(np.linspace(0, table.shape[0] - 1, n_rows).astype(int)).tolist()
     if not sparse.issparse(table):
         for k in range(len(frames.labels(table))):
@@ -114,18 +111,17 @@ def _telling_rows(table: Any, n_rows: int) -> list[int]:
     return list(dict.fromkeys(rows))
 
 
-def _numbers(step: Any, table: Any) -> np.ndarray | None:
-    """Return what a step makes of a table, (n, m), or None if it refuses it."""
+def _outputs(step: Any, table: Any) -> np.ndarray | None:
+    """Return the outputs of a step for a table, (n, m), or None if it refuses the table."""
     try:
-        made = step.transform(frames.copy(table))
+        outputs = to_dense(step.transform(frames.copy(table)))
     except (TypeError, ValueError):
         return None
-    made = made.toarray() if sparse.issparse(made) else made
-    return np.asarray(made, dtype=object).reshape(len(made), -1)
+    return np.asarray(outputs, dtype=object).reshape(len(outputs), -1)
 
 
 def _same(alone: np.ndarray, row: np.ndarray, together: np.ndarray) -> bool:
-    """Tell whether a row of outputs is the same, up to rounding of numbers of that size."""
+    """Tell whether two rows of outputs are equal, up to rounding of numbers of their size."""
     if alone.shape != row.shape:
         return False
     for a, b, column in zip(alone, row, together.T, strict=True):

@@ -1,7 +1,7 @@
-"""Tensors that are affine in inputs and units, and the layers that these units make.
+"""Tensors that are affine in inputs and units, and the layers that these units form.
 
-A tensor (n, …) is kept as the table of its constants and slopes. Units that others ask for beyond
-the next layer are carried there by units of slope 1.
+A tensor (n, …) is kept as the table of its constants and slopes. Units that are used after the next
+layer are carried on by units of slope 1.
 """
 
 from __future__ import annotations
@@ -11,26 +11,26 @@ from typing import Any
 
 import numpy as np
 
-from skattr.pieces.relu import Layer
+from skattr.pieces.parts import Layer
 
 
 @dataclass(eq=False)
 class Affine:
-    """A tensor, each row of which is affine in the inputs and in the units that there are.
+    """A tensor, each row of which is affine in the inputs and in the units found so far.
 
-    What torch does to each row of a tensor by itself, and linearly, it does to the rows of the
-    table as well.
+    A torch function that treats each row of a tensor by itself, and linearly, can be applied to the
+    rows of the table.
     """
 
     table: Any  # (1 + inputs + units, …) a tensor of float64: the constants, then the slopes
-    memory: object = field(default_factory=object)  # one for tensors that may share their numbers
+    memory: object = field(default_factory=object)  # shared by tensors that may share their numbers
 
     def __post_init__(self) -> None:
-        """Refuse what is not affine: rounded numbers, and infinite ones."""
+        """Refuse tables that are not affine: rounded or infinite numbers."""
         if str(self.table.dtype) != "torch.float64":
-            raise ValueError(f"it makes numbers of the type {self.table.dtype}")
+            raise ValueError(f"it returns numbers of the type {self.table.dtype}")
         if not self.table.isfinite().all():
-            raise ValueError("it makes numbers that are not finite")
+            raise ValueError("it returns numbers that are not finite")
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -55,19 +55,21 @@ class Affine:
             first[0] = 1.0
             return Affine(self.table + first * self._row(other))
         if len(self.shape) != len(other.shape):
-            raise ValueError(f"it joins rows of the shapes {self.shape} and {other.shape}")
+            raise ValueError(f"it joins rows of shapes {self.shape} and {other.shape}")
         rows = max(len(self.table), len(other.table))
         return Affine(self.padded(rows) + other.padded(rows))
 
     def _row(self, constant: Any) -> Any:
-        """Return a constant as each row meets it."""
+        """Return a constant in the shape of a row."""
         import torch
 
         row = torch.as_tensor(constant, dtype=torch.float64)
         if row.ndim == self.table.ndim and len(row) == 1:
             row = row[0]
         if row.ndim > len(self.shape):
-            raise ValueError(f"rows of the shape {self.shape} meet a constant {tuple(row.shape)}")
+            raise ValueError(
+                f"it joins rows of shape {self.shape} and a constant {tuple(row.shape)}"
+            )
         return row
 
 
@@ -80,7 +82,7 @@ class Units:
 
     @property
     def rows(self) -> int:
-        """How many rows a table has that knows all of them."""
+        """How many rows a table has that includes all units."""
         return 1 + self.n_inputs + sum(len(slopes) for _, slopes in self.groups)
 
     def inputs(self) -> Affine:
@@ -88,7 +90,7 @@ class Units:
         return self._last(self.n_inputs, (self.n_inputs,))
 
     def add(self, numbers: Affine, slope: Any = 0.0) -> Affine:
-        """Return what units make of numbers: they are as they are above 0, times a slope below."""
+        """Add units, which return their number above 0 and slope times it below."""
         slopes = np.broadcast_to(np.asarray(slope, float), numbers.shape).ravel()
         table = numbers.table.reshape(len(numbers.table), len(slopes)).numpy()
         self.groups.append((table, slopes))
@@ -103,36 +105,40 @@ class Units:
         return Affine(table.reshape(-1, *shape))
 
     def layers(self, output: Affine) -> tuple[list[Layer], np.ndarray, np.ndarray]:
-        """Put units into layers, and carry what is asked for later through those in between.
+        """Sort units into layers, and carry those that are used later through the layers between.
 
-        Returns them, and the weight (k, m) and the bias (k,) of the last affine map.
+        Returns
+        -------
+        layers, weight, bias
+            The hidden layers; weight (k, m) and bias (k,) of the last affine map.
         """
         basis = self.rows - 1
         weight, bias, slope = np.zeros((basis, basis)), np.zeros(basis), np.ones(basis)
         level, end = np.zeros(basis, int), self.n_inputs
         for table, slopes in self.groups:
-            own = slice(end, end + len(slopes))
-            weight[own, : len(table) - 1], bias[own], slope[own] = table[1:].T, table[0], slopes
-            # the units of one group stand in one layer
-            asked = np.flatnonzero(table[1:].any(axis=1))
-            level[own] = 1 + level[asked].max(initial=0)
-            end = own.stop
+            group = slice(end, end + len(slopes))
+            weight[group, : len(table) - 1] = table[1:].T
+            bias[group], slope[group] = table[0], slopes
+            # the units of one group are in one layer
+            used = np.flatnonzero(table[1:].any(axis=1))
+            level[group] = 1 + level[used].max(initial=0)
+            end = group.stop
         last = output.padded(basis + 1).reshape(basis + 1, -1).numpy().T
-        there = np.arange(self.n_inputs)  # what the layer before returns
+        before = np.arange(self.n_inputs)  # what the layer before returns
         layers = []
         for number in range(1, int(level.max(initial=0)) + 1):
             new = np.flatnonzero(level == number)
             later = np.concatenate([weight[level > number], last[:, 1:]])
-            carried = [i for i in there if later[:, i].any()]
+            carried = [i for i in before if later[:, i].any()]
             here = np.concatenate([new, np.array(carried, int)])
             fresh = np.isin(here, new)
-            own_weight = np.where(fresh[:, None], weight[here], np.eye(basis)[here])
+            layer_weight = np.where(fresh[:, None], weight[here], np.eye(basis)[here])
             layers.append(
                 Layer(
-                    np.ascontiguousarray(own_weight[:, there]),
+                    np.ascontiguousarray(layer_weight[:, before]),
                     np.where(fresh, bias[here], 0.0),
                     np.where(fresh, slope[here], 1.0),
                 )
             )
-            there = here
-        return layers, np.ascontiguousarray(last[:, 1 + there]), last[:, 0].copy()
+            before = here
+        return layers, np.ascontiguousarray(last[:, 1 + before]), last[:, 0].copy()

@@ -1,6 +1,6 @@
-"""Where a function of one number jumps: bisection over floating-point numbers, to the last bit.
+"""Bisection over floating-point numbers: where a function of one number jumps, to the last bit.
 
-`rank` maps an array of numbers to integers, 0 where there is no number.
+`rank` maps an array of numbers to integers, 0 where it is not defined.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Callable
 import numpy as np
 
 Rank = Callable[[np.ndarray], np.ndarray]
-PROBES = 257  # places at which a function that nobody proved monotone is looked at
-TINY = 5e-324  # the least positive number: some steps take no others
+PROBES = 257  # points at which a function that is not proved monotone is checked
+TINY = 5e-324  # the least positive number: some steps accept positive numbers only
 LIMITS = (np.finfo(np.float64).max, 1e100, 1e30, 1e15, 1e9, 1e6)
 
 
@@ -31,22 +31,22 @@ def jumps(rank: Rank, low: float, high: float) -> np.ndarray:
 
 
 def _key(values: np.ndarray) -> np.ndarray:
-    """Return the numbers of floats in their order."""
+    """Return the ranks of floats among all floats."""
     bits = (values + 0.0).view(np.int64)
     return np.where(bits < 0, -(bits & np.iinfo(np.int64).max), bits)
 
 
 def _unkey(keys: np.ndarray) -> np.ndarray:
-    """Return the floats with these numbers."""
+    """Return the floats of these ranks."""
     bits = np.where(keys < 0, -keys | np.iinfo(np.int64).min, keys)
     return bits.view(np.float64)
 
 
 def between(ends: np.ndarray) -> np.ndarray:
-    """Return a point of each of the intervals between ends, which are closed on the right."""
+    """Return a point of each interval between ends; intervals are closed on the right."""
     inside = ends[1:].copy()
     if np.isinf(inside[-1]):
-        with np.errstate(over="ignore"):  # behind the largest number is inf itself
+        with np.errstate(over="ignore"):  # above the largest number is inf itself
             inside[-1] = 0.0 if np.isinf(ends[-2]) else np.nextafter(ends[-2], np.inf)
     return inside
 
@@ -66,16 +66,16 @@ def last_rounded(cuts: np.ndarray, kind: np.dtype) -> np.ndarray:
 def monotone_ends(rank: Rank, start: float) -> np.ndarray:
     """Return the ends of the intervals on which a function is constant.
 
-    It is monotone; what is looked at may refute that (ValueError). Where it gives no number, as the
-    logarithm of what is negative, there is no interval. `start` is where to look first for a place
-    where it gives one.
+    The function must be monotone; a ValueError says that it was seen not to be. Where it is not
+    defined, as the logarithm of negative numbers, there is no interval. The search for a point
+    where it is defined begins at `start`.
     """
     low, high = reach(rank, start)
     tried = (start, 1.0, 1e3, 1e6, -1.0, -1e3, -1e6)
-    found = [place for place in tried if low <= place <= high and rank(np.array([place]))[0]]
-    if not found:
+    defined = [x for x in tried if low <= x <= high and rank(np.array([x]))[0]]
+    if not defined:
         raise ValueError("there is no number to start from")
-    start = found[0]
+    start = defined[0]
     valid = rank(np.array([low, high])) > 0
     if not valid[0]:
         low = np.nextafter(jumps(lambda v: np.minimum(rank(v), 1), low, start)[0], np.inf)
@@ -84,8 +84,8 @@ def monotone_ends(rank: Rank, start: float) -> np.ndarray:
     cuts = jumps(rank, low, high)
     spread = np.concatenate([np.linspace(-1, 1, PROBES) * size for size in (1, 1e3, 1e6)])
     inner = np.linspace(cuts[0], cuts[-1], PROBES) if len(cuts) else np.empty(0)
-    places = np.sort(np.concatenate([spread, inner, cuts, np.nextafter(cuts, np.inf)]))
-    seen = rank(places[(places >= low) & (places <= high)])
+    points = np.sort(np.concatenate([spread, inner, cuts, np.nextafter(cuts, np.inf)]))
+    seen = rank(points[(points >= low) & (points <= high)])
     steps = np.diff(seen)
     if not seen.all() or ((steps < 0).any() and (steps > 0).any()):
         raise ValueError("the function is not monotone")
@@ -94,14 +94,14 @@ def monotone_ends(rank: Rank, start: float) -> np.ndarray:
 
 
 def reach(rank: Rank, start: float) -> tuple[float, float]:
-    """Return the least and the largest number to try, of those that are not refused."""
-    low = next((-limit for limit in (*LIMITS, -TINY) if _is_taken(rank, -limit)), start)
-    return low, next((limit for limit in LIMITS if _is_taken(rank, limit)), start)
+    """Return the least and the largest of the numbers to try that are not refused."""
+    low = next((-limit for limit in (*LIMITS, -TINY) if _is_accepted(rank, -limit)), start)
+    return low, next((limit for limit in LIMITS if _is_accepted(rank, limit)), start)
 
 
-def _is_taken(rank: Rank, place: float) -> bool:
+def _is_accepted(rank: Rank, x: float) -> bool:
     try:
-        rank(np.array([place]))
+        rank(np.array([x]))
     except (TypeError, ValueError):
         return False
     return True
