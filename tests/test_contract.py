@@ -281,8 +281,8 @@ def test_chunks_of_a_few_rows_change_no_bit(models, block, monkeypatch):
         whole = explainer.explain(X)
         with monkeypatch.context() as patch:
             patch.setattr(
-                MeasureExplainer,
-                "_blocks",
+                skattr.read_model.ReadModel,
+                "blocks",
                 lambda self, X: [slice(i, i + block) for i in range(0, len(X), block)],
             )
             assert_same_bits(whole, explainer.explain(X))
