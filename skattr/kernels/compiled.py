@@ -2,9 +2,8 @@
 
 Kernels allocate nothing. Numba need not count references to arrays then, which takes a tenth to a
 fourth of the time of small loops, and compiles in a fourth of the time: `np.zeros` inside a kernel
-brings seconds of numba's own code along. What only kernels call is compiled as a part of them
-(`_Part`). Numba documents neither `_nrt` nor libraries of code: should a version refuse them, all
-works without these two.
+brings seconds of numba's own code along. (Numba does not document `_nrt`; versions 0.61 to 0.68
+accept it.) What only kernels call is compiled as a part of them (parts.py).
 
 Compiled kernels are kept where numba keeps them: in NUMBA_CACHE_DIR, beside the package, or in the
 user's cache folder. Where none of these can be written, they are compiled in every process.
@@ -18,8 +17,8 @@ from typing import Any
 import numba.extending
 from numba import njit
 from numba.core import config, event
-from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler
+
+from skattr.kernels.parts import linked_only
 
 OPTIONS: dict[str, Any] = {
     "nogil": True,
@@ -35,45 +34,7 @@ _kernels: list[Any] = []
 _cacheable = True
 
 
-class _Part(JITCodeLibrary):
-    """The code of a function that only kernels call: linked into them, and compiled there alone.
-
-    Numba would optimise it and turn it into machine code by itself too, once for each level of
-    functions that call one another, and nobody would run that.
-    """
-
-    def finalize(self) -> None:
-        """Link in what this function calls."""
-        for library in dict.fromkeys(self._linking_libraries):
-            self._reload_init.update(library._reload_init)
-            self._final_module.link_in(library._get_module_for_linking(), preserve=True)
-        self._finalized = True
-
-    def get_pointer_to_function(self, name: str) -> int:
-        """Return 0: there is no way in."""
-        self._ensure_finalized()
-        return 0
-
-    @property
-    def codegen(self) -> Any:
-        """Return what gets the function's environment, which there is none of."""
-        return self
-
-    def set_env(self, name: str, env: Any) -> None:
-        """Leave it out: only Python objects inside of functions need it."""
-
-
-class _PartCompiler(Compiler):
-    """Compiles functions to parts of kernels."""
-
-    def define_pipelines(self) -> Any:
-        """Do what numba does, into such a library."""
-        state = self.state
-        state.library = _Part(state.targetctx.codegen(), state.func_id.func_qualname)
-        return super().define_pipelines()
-
-
-PART = {**OPTIONS, "no_cpython_wrapper": True, "pipeline_class": _PartCompiler}
+PART = {**OPTIONS, "no_cpython_wrapper": True, **linked_only()}
 
 
 def kernel(function: Any) -> Any:
