@@ -29,8 +29,8 @@ from skattr.measures import (
     Stieltjes,
     Uniform,
 )
-from skattr.measures.signed import signed, total
-from skattr.measures.signed_laws import Law, Part, atom, combined, discrete
+from skattr.measures.signed.laws import Law, Part, atom, combined, discrete
+from skattr.measures.signed.measure import signed, total
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 3)) + RNG.normal(size=(40, 1))

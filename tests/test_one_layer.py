@@ -28,7 +28,7 @@ from skattr.engines.one_layer_uniform import OneLayerUniform, _values
 from skattr.engines.polytopes import Cells
 from skattr.kernels import relu_means
 from skattr.measures import Conditional, Expectation, Uniform
-from skattr.measures.laws import Interval
+from skattr.measures.factors.laws import Interval
 
 GAUSSIAN = Conditional("gaussian")
 DIAGONAL = Conditional("gmm", n_components=3)

@@ -22,7 +22,7 @@ from skattr.measures import (
     Stieltjes,
     Uniform,
 )
-from skattr.measures.points import ProductPoints
+from skattr.measures.factors.points import ProductPoints
 
 torch = pytest.importorskip("torch")
 rng = np.random.default_rng(0)

@@ -13,7 +13,7 @@ from skattr.axioms.support import off_support
 from skattr.axioms.table import AxiomTable, Finding, worst
 from skattr.inputs import read_domain
 from skattr.measures import Measure, as_measure
-from skattr.measures.decomposition import Decomposition
+from skattr.measures.signed.decomposition import Decomposition
 
 POINTS = 3  # rows of the background that are looked at
 

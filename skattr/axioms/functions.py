@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from skattr import frames
-from skattr.measures.bins import as_numbers
-from skattr.measures.decomposition import Numbers
-from skattr.measures.signed import Signed
+from skattr.measures.learned.bins import as_numbers
+from skattr.measures.signed.decomposition import Numbers
+from skattr.measures.signed.measure import Signed
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from skattr.axioms.table import Finding, Witness
-from skattr.measures.decomposition import Decomposition
+from skattr.measures.signed.decomposition import Decomposition
 from skattr.measures.written import as_point
 
 BOXES = 256  # looked at for each feature and point

@@ -9,9 +9,9 @@ import numpy as np
 
 from skattr.axioms.functions import Cell, Coordinate, negative_tail, telling
 from skattr.axioms.table import Finding, Witness
-from skattr.measures.decomposition import Numbers
-from skattr.measures.signed import Signed
-from skattr.measures.signed_laws import ROUNDING, Law, atom, combined
+from skattr.measures.signed.decomposition import Numbers
+from skattr.measures.signed.laws import ROUNDING, Law, atom, combined
+from skattr.measures.signed.measure import Signed
 
 NEAR = 1e-9  # of numbers of size 1: what moments and tails may be off
 

@@ -6,9 +6,9 @@ import numpy as np
 
 from skattr.axioms.single import Case
 from skattr.axioms.table import Finding
-from skattr.measures.decomposition import Decomposition
-from skattr.measures.signed import Signed
-from skattr.measures.signed_laws import Law
+from skattr.measures.signed.decomposition import Decomposition
+from skattr.measures.signed.laws import Law
+from skattr.measures.signed.measure import Signed
 
 DRAWS = 512  # points that stand for a product
 BLOCK = 2**22  # distances at a time

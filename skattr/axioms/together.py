@@ -12,9 +12,9 @@ from skattr.axioms.functions import Cell, Symmetrised, telling
 from skattr.axioms.single import Case, other_marginals, rest_of_marginal
 from skattr.axioms.table import Finding, Witness, worst
 from skattr.measures import Dirac
-from skattr.measures.decomposition import Decomposition
-from skattr.measures.signed import Signed, total
-from skattr.measures.signed_laws import Law, atom, combined
+from skattr.measures.signed.decomposition import Decomposition
+from skattr.measures.signed.laws import Law, atom, combined
+from skattr.measures.signed.measure import Signed, total
 
 FEW = 6  # columns up to which all pairs are exchanged
 

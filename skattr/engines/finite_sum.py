@@ -20,7 +20,7 @@ from skattr.engines.base import Engine, Integral, Rows, RunOptions
 from skattr.engines.distinct import FEWER, at_distinct
 from skattr.engines.estimates import Estimate
 from skattr.measures.base import Measure
-from skattr.measures.row_weights import RowWeights
+from skattr.measures.learned.row_weights import RowWeights
 from skattr.pieces import Pieces
 
 ROW_BLOCK = 65_536  # background rows in one call of the model

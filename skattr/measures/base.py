@@ -35,8 +35,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from skattr.measures.background import Background, as_background
-from skattr.measures.mixture import Mixture
-from skattr.measures.row_weights import RowWeights
+from skattr.measures.learned.mixture import Mixture
+from skattr.measures.learned.row_weights import RowWeights
 from skattr.messages import brief
 
 

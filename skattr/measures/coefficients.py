@@ -16,7 +16,7 @@ from typing import Any
 from skattr.measures.background import Background
 from skattr.measures.base import FactorsView, Measure, RowsView
 from skattr.measures.empirical import Expectation, corner_row, lower_corner
-from skattr.measures.laws import Interval, uniform_law
+from skattr.measures.factors.laws import Interval, uniform_law
 
 MOVES = "the corner of the domain moves with the range of the background"
 

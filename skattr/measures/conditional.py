@@ -11,15 +11,15 @@ import numpy as np
 from skattr import frames
 from skattr.measures.background import Background
 from skattr.measures.base import BinsView, Measure, MixtureView, NormalsView
-from skattr.measures.bins import as_numbers
-from skattr.measures.copula import learn_copula
-from skattr.measures.dependence import dependent_columns
 from skattr.measures.empirical import Expectation
-from skattr.measures.full_mixture import learn_full_mixture
-from skattr.measures.gaussian import learn_gaussian
-from skattr.measures.laws import Normal
-from skattr.measures.mixture import learn_mixture
-from skattr.measures.row_weights import learn_rows
+from skattr.measures.factors.laws import Normal
+from skattr.measures.learned.bins import as_numbers
+from skattr.measures.learned.copula import learn_copula
+from skattr.measures.learned.dependence import dependent_columns
+from skattr.measures.learned.full_mixture import learn_full_mixture
+from skattr.measures.learned.gaussian import learn_gaussian
+from skattr.measures.learned.mixture import learn_mixture
+from skattr.measures.learned.row_weights import learn_rows
 from skattr.messages import brief
 
 BY_ROWS = ("kernel", "local_linear", "knn")

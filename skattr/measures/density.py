@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from skattr import modules
-from skattr.measures.quadrature import rule_on
+from skattr.measures.factors.quadrature import rule_on
 from skattr.measures.written import OnDomain, as_point, ask
 
 

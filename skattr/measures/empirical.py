@@ -10,7 +10,7 @@ import numpy as np
 from skattr import frames
 from skattr.measures.background import Background
 from skattr.measures.base import AtomsView, FactorsView, Measure, RowsView
-from skattr.measures.laws import Empirical, Interval, uniform_law
+from skattr.measures.factors.laws import Empirical, Interval, uniform_law
 
 LAWS = ("joint", "product", "uniform", "corner")
 

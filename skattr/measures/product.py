@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from skattr.measures.base import FactorsView, Measure
 from skattr.measures.empirical import Expectation
-from skattr.measures.laws import Empirical, uniform_law
+from skattr.measures.factors.laws import Empirical, uniform_law
 
 
 class ProductMarginal(Measure):

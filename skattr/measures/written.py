@@ -12,7 +12,7 @@ import numpy as np
 from skattr import frames, modules
 from skattr.measures.base import Measure
 from skattr.measures.empirical import Expectation
-from skattr.measures.laws import Interval, uniform_law
+from skattr.measures.factors.laws import Interval, uniform_law
 from skattr.storage import Kept
 
 

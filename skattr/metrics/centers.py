@@ -9,7 +9,7 @@ import numpy as np
 from skattr import frames
 from skattr.inputs import read_domain
 from skattr.measures import Measure, as_measure
-from skattr.measures.decomposition import Decomposition
+from skattr.measures.signed.decomposition import Decomposition
 
 
 def center_of_mass(

@@ -9,10 +9,10 @@ import numpy as np
 from skattr import frames
 from skattr.measures.background import Background, as_background
 from skattr.measures.base import FactorsView, Measure, copy_terms
-from skattr.measures.bins import as_numbers
-from skattr.measures.laws import Empirical, Interval, Levels, Normal
-from skattr.measures.signed import Hidden, Signed, signed, total
-from skattr.measures.signed_laws import Law, Part, atom, discrete
+from skattr.measures.factors.laws import Empirical, Interval, Levels, Normal
+from skattr.measures.learned.bins import as_numbers
+from skattr.measures.signed.laws import Law, Part, atom, discrete
+from skattr.measures.signed.measure import Hidden, Signed, signed, total
 
 
 class Numbers:

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skattr.measures.bins import Bins, score
+from skattr.measures.learned.bins import Bins, score
 
 BANDWIDTHS = (*np.geomspace(0.04, 6.0, 24).tolist(), np.inf)  # on the scale of normal scores
 SHARES = (*np.geomspace(0.01, 0.9, 20).tolist(), 1.0)  # of the rows, for nearest neighbours

@@ -12,8 +12,8 @@ from threadpoolctl import threadpool_limits
 from skattr import frames
 from skattr.kernels import histograms
 from skattr.measures.background import Background
-from skattr.measures.bins import Bins, heaviest, make_bins
-from skattr.measures.weights import Totals, Weights, joint, learn
+from skattr.measures.learned.bins import Bins, heaviest, make_bins
+from skattr.measures.learned.weights import Totals, Weights, joint, learn
 
 INDICATORS = 10  # parts that each other column is cut into, to score how local weights should be
 

@@ -14,8 +14,8 @@ import numpy as np
 from scipy.special import ndtri
 from threadpoolctl import threadpool_limits
 
-from skattr.measures import em
-from skattr.measures.gaussian import EDGE, FAR, by_row, moments, rest
+from skattr.measures.learned import em
+from skattr.measures.learned.gaussian import EDGE, FAR, by_row, moments, rest
 
 FLOOR = 1e-3  # of a column's variance: no component is narrower
 BLOCK = 512  # rows of an EM step at a time: they stay in the cache

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from skattr import frames
-from skattr.measures import bumps
 from skattr.measures.background import Background
-from skattr.measures.quadrature import rule_on
+from skattr.measures.factors import bumps
+from skattr.measures.factors.quadrature import rule_on
 from skattr.storage import Kept
 
 

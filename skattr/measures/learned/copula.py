@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from skattr.measures.gaussian import EDGE, Gaussian, by_row, learn_gaussian, patterns, rest
+from skattr.measures.learned.gaussian import EDGE, Gaussian, by_row, learn_gaussian, patterns, rest
 
 BLOCK = 2**20  # numbers at a time
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skattr.measures.signed_laws import ROUNDING, Law, atom, combined, discrete
+from skattr.measures.signed.laws import ROUNDING, Law, atom, combined, discrete
 
 MANY = 100_000  # atoms up to which products are multiplied out
 FEW = 8  # atoms up to which each is tried as a product

@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from skattr.measures import em
-from skattr.measures.gaussian import Gaussian, by_row, moments, patterns
-from skattr.measures.mixture import Mixture
+from skattr.measures.learned import em
+from skattr.measures.learned.gaussian import Gaussian, by_row, moments, patterns
+from skattr.measures.learned.mixture import Mixture
 
 LEAST = 1e-6  # eigenvalues of a covariance of standardised columns are not smaller
 BLOCK = 4096  # rows of an EM step at a time

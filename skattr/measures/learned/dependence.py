@@ -9,7 +9,7 @@ from scipy.stats import rankdata
 
 from skattr import frames
 from skattr.measures.background import Background
-from skattr.measures.bins import as_numbers
+from skattr.measures.learned.bins import as_numbers
 
 NAMED = 5  # pairs of dependent columns that are named
 STRONG = 0.8  # size of a rank correlation
