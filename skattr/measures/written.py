@@ -13,7 +13,7 @@ from skattr import frames, modules
 from skattr.measures.base import Measure
 from skattr.measures.empirical import Expectation
 from skattr.measures.factors.laws import Interval, uniform_law
-from skattr.storage import Kept
+from skattr.storage import PicklableTable
 
 
 class Written(Measure):
@@ -38,7 +38,7 @@ class Written(Measure):
         super().fit(X, sample_weight, domain, own)
         background = self.background_
         self.names_ = background.names
-        self.row_ = Kept(frames.copy(frames.take_rows(background.X, slice(1))))
+        self.row_ = PicklableTable(frames.copy(frames.take_rows(background.X, slice(1))))
         return self
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:

@@ -10,7 +10,7 @@ from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClas
 
 from skattr import frames
 from skattr.pieces.outputs import Output
-from skattr.storage import Kept
+from skattr.storage import PicklableTable
 
 THRESHOLD = (FixedThresholdClassifier, TunedThresholdClassifierCV)  # they change labels only
 
@@ -31,7 +31,7 @@ class Pieces:
 
     def __init__(self, output: Output, row: Any) -> None:
         self.output = output
-        self.row = Kept(row)  # one row of X
+        self.row = PicklableTable(row)  # one row of X
 
     @property
     def addends(self) -> tuple[Pieces, ...]:

@@ -26,7 +26,7 @@ from skattr.pieces.cells import GONE, Cells, Nameless, Ranks, unknown_level
 from skattr.pieces.grid import NEAR, Grid, halves
 from skattr.pieces.routes import Input, Route
 from skattr.pieces.steps import CUTS, LEVELS, MISSING, MONOTONE, NUMBER, RAW
-from skattr.storage import Kept
+from skattr.storage import PicklableTable
 
 NARROW = 64  # inputs of a column up to which all their ranks are kept, else what differs
 
@@ -38,7 +38,7 @@ def build(routes: list[Route], asked: list[list[Input]], levels: dict, row: Any)
     are found in sets, `row` is one row of X.
     """
     cells = [Cells(inputs, np.zeros((1, len(inputs)), np.int32), open=True) for inputs in asked]
-    grid = Grid(routes, cells, Kept(row))
+    grid = Grid(routes, cells, PicklableTable(row))
     todo: dict[int, list] = {}  # columns of levels
     for k, inputs in enumerate(asked):
         kinds = [source.track.effective for source in inputs]

@@ -21,7 +21,7 @@ from skattr.pieces.bisection import between, monotone_ends
 from skattr.pieces.cells import GONE, OTHER, Cells, Ranks, missing_rows, unknown_level
 from skattr.pieces.routes import Route, dense, few_levels, refusals
 from skattr.pieces.steps import CUTS, MISSING, MONOTONE, NUMBER, PARTIAL, RAW, SAME, Track
-from skattr.storage import Kept
+from skattr.storage import PicklableTable
 from skattr.values import narrow_float, rounded
 
 NEAR = (RAW, SAME)  # kinds of inputs whose edges are raw numbers
@@ -47,7 +47,7 @@ class Grid:
 
     routes: list[Route]
     cells: list[Cells]
-    row: Kept  # one row of X: what the other columns hold while one is looked at
+    row: PicklableTable  # one row of X: what the other columns hold while one is looked at
     offset: np.ndarray = field(init=False)  # (d + 1,) where the codes of a column start
     tracks: list[list[Track]] = field(init=False)  # what the steps make of each column
 

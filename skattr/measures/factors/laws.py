@@ -20,7 +20,7 @@ from skattr import frames
 from skattr.measures.background import Background
 from skattr.measures.factors import bumps
 from skattr.measures.factors.quadrature import rule_on
-from skattr.storage import Kept
+from skattr.storage import PicklableTable
 
 
 @dataclass(eq=False)
@@ -39,7 +39,7 @@ class Empirical:
 class Values:
     """Distinct values of a column, sorted where they have an order, and their weights."""
 
-    kept: Kept  # a table of one column
+    kept: PicklableTable  # a table of one column
     weights: np.ndarray
 
     @classmethod
@@ -48,7 +48,7 @@ class Values:
         first, kind = frames.distinct_rows(table, (0,))
         total = np.bincount(kind, weights=weights, minlength=len(first))
         order = frames.order_of(frames.take_values(frames.column(table, 0), first))
-        return cls(Kept(frames.take_rows(table, first[order])), total[order])
+        return cls(PicklableTable(frames.take_rows(table, first[order])), total[order])
 
     @property
     def n_atoms(self) -> int:

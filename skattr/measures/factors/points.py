@@ -9,7 +9,7 @@ import numpy as np
 
 from skattr import frames
 from skattr.measures.base import Measure
-from skattr.storage import Kept
+from skattr.storage import PicklableTable
 
 
 @dataclass(eq=False)
@@ -19,7 +19,7 @@ class ProductPoints:
     laws: list
     names: list
     pinned: bool
-    row: Kept  # one row, to make rows like it
+    row: PicklableTable  # one row, to make rows like it
 
     @classmethod
     def of(cls, term: Measure) -> Self:
@@ -27,7 +27,7 @@ class ProductPoints:
         [(_, laws)], pinned = term.factors()
         background = term.background_
         row = frames.copy(frames.take_rows(background.X, slice(1)))
-        return cls([law.sampled() for law in laws], background.names, pinned, Kept(row))
+        return cls([law.sampled() for law in laws], background.names, pinned, PicklableTable(row))
 
     def merge(self, other: ProductPoints) -> ProductPoints:
         """Join the laws of two batches."""
