@@ -459,7 +459,7 @@ def test_bad_input():
         check("nonsense", X)
     with pytest.raises(ValueError, match="domain has shape"):
         check("uniform", X, domain=[[0, 1]])
-    with pytest.raises(ValueError, match=r"points have shape \(1, 2\)"):
+    with pytest.raises(ValueError, match=r"points must have 3 columns, got shape \(1, 2\)"):
         check("partial_dependence", X, points=[[1.0, 2.0]])
 
 

@@ -1,7 +1,9 @@
 """What `import skattr` shows, and what it does not wait for."""
 
+import ast
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -91,9 +93,6 @@ def test_star_import_and_names_are_the_same_objects():
 
 def test_type_checkers_see_the_names_that_are_imported_late():
     """The imports under TYPE_CHECKING and the public names are the same."""
-    import ast
-    from pathlib import Path
-
     tree = ast.parse(Path(skattr.__file__).read_text())
     (block,) = [node for node in tree.body if isinstance(node, ast.If)]
     names = [alias.name for node in block.body for alias in node.names]
@@ -105,3 +104,53 @@ def test_an_unknown_name():
         skattr.nothing  # noqa: B018
     with pytest.raises(ImportError, match="cannot import name 'nothing'"):
         exec("from skattr import nothing")
+
+
+# A module may import those of earlier layers, but none of its own layer or of later ones.
+LAYERS = (
+    ("kernels",),
+    ("measures", "pieces"),
+    ("curves",),
+    ("engines",),
+    ("read_model", "terms"),
+    ("solution",),
+    ("explainer",),
+)
+
+
+def imported_parts():
+    """Which parts of skattr (modules or folders) each part imports, anywhere in its files."""
+    root = Path(skattr.__file__).parent
+    parts = {path.stem for path in root.iterdir()}
+    graph = {part: set() for part in parts}
+    for path in root.rglob("*.py"):
+        part = path.relative_to(root).with_suffix("").parts[0]
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                assert node.level == 0, f"{path}: imports are absolute"
+                names = [f"{node.module}.{alias.name}" for alias in node.names]
+            else:
+                continue
+            for package, _, rest in (name.partition(".") for name in names):
+                imported = rest.split(".")[0]
+                if package == "skattr" and imported in parts - {part}:
+                    graph[part].add(imported)
+    return graph
+
+
+@pytest.mark.parametrize("number", range(len(LAYERS)))
+def test_imports_go_one_way(number):
+    graph = imported_parts()
+    for part in LAYERS[number]:
+        reached, new = set(), {part}
+        while new:
+            reached |= new
+            new = set().union(*(graph[each] for each in new)) - reached
+        later = {each for layer in LAYERS[number:] for each in layer} - {part}
+        assert not reached & later
+
+
+def test_kernels_import_nothing_else():
+    assert imported_parts()["kernels"] == set()

@@ -28,11 +28,11 @@ def completely_monotone(written: Decomposition, points: list, positive: Finding)
         return Finding(None)
     coefficient, term = integrands[0]
     for row, x in enumerate(points):
-        for own in written.own:
-            found = _negative(coefficient, term, as_point(x), own)
+        for columns in written.attributions:
+            found = _negative(coefficient, term, as_point(x), columns)
             if found is not None:
                 low, high, u, value = found
-                name = written.numbers.names[own[0]]
+                name = written.numbers.names[columns[0]]
                 words = (
                     f"{name}, point {row}: the increment over columns {list(u)} of the box "
                     f"{_short(low)} to {_short(high)} is {value:.4g}"
@@ -41,7 +41,7 @@ def completely_monotone(written: Decomposition, points: list, positive: Finding)
     return Finding(None)
 
 
-def _negative(coefficient: float, term: Any, x: np.ndarray, own: tuple) -> tuple | None:
+def _negative(coefficient: float, term: Any, x: np.ndarray, columns: tuple) -> tuple | None:
     """Return a box, columns and an increment below 0, the lowest, or None."""
     sides = term.sides_
     d = len(sides)
@@ -60,7 +60,7 @@ def _negative(coefficient: float, term: Any, x: np.ndarray, own: tuple) -> tuple
             y = low.copy()
             up = [k for k in u if k not in v]
             y[:, up] = high[:, up]
-            values = np.asarray(term.at(y, x.copy(), own))
+            values = np.asarray(term.at(y, x.copy(), columns))
             values = coefficient * (values.prod(axis=-1) if term.product else values)
             total += (-1) ** len(v) * values
             scale += np.abs(values)

@@ -167,8 +167,8 @@ def _product_upwards(case: Case) -> Finding:
 
 def rest_of_marginal(case: Case) -> Law | None:
     """Return δ_{x_j} less the marginal of μ_{j,x} on column j."""
-    own = case.mu.marginal(case.j)
-    return None if own is None else combined([(1.0, atom(case.x[case.j])), (-1.0, own)])
+    marginal = case.mu.marginal(case.j)
+    return None if marginal is None else combined([(1.0, atom(case.x[case.j])), (-1.0, marginal)])
 
 
 def other_marginals(case: Case) -> Finding:

@@ -78,10 +78,10 @@ def additive_recovery(cases: list[list[Case]], baseline: np.ndarray | None) -> F
 def _own_marginal(case: Case, rest: Law, goal: Law) -> Finding:
     """Tell whether a law is the one wanted, which is a probability."""
     if goal.sign != 1 or abs(goal.mass - 1) > 1e-9:
-        own = case.mu.without([k for k in case.columns if k != case.j])
-        function, value = telling(own, [case.j], case.numbers) or (Cell(), 0.0)
+        marginal = case.mu.without([k for k in case.columns if k != case.j])
+        function, value = telling(marginal, [case.j], case.numbers) or (Cell(), 0.0)
         wanted = f"not f(x) less a mean over {case.feature}"
-        return case.broken(own.size, function, value, wanted)
+        return case.broken(marginal.size, function, value, wanted)
     off = combined([(1.0, rest), (-1.0, goal)])
     size = off.variation[0]
     if size <= 1e-9:
@@ -153,7 +153,7 @@ def _continuous(written: Decomposition, term: Any, x: Any) -> Finding:
     }:
         return Finding(True, 0.0)  # nothing moves with x but own coordinates, or smooth shares
     if "bins" in term.views:
-        return worst(_jumps(written, term, x, k) for k in range(len(written.own)))
+        return worst(_jumps(written, term, x, k) for k in range(len(written.attributions)))
     if isinstance(term, Dirac):
         return Finding(True, 0.0)
     return Finding(None)
@@ -174,7 +174,7 @@ def _jumps(written: Decomposition, term: Any, x: Any, k: int) -> Finding:
             moved = frames.with_columns(x, {k: np.array([side])})
             images.append(written.several(moved, [k])[0].without((k,)))
         off = total([(1.0, images[1]), (-1.0, images[0])])
-        others = [i for i in range(len(written.own)) if i != k]
+        others = [i for i in range(len(written.attributions)) if i != k]
         shown = telling(off, others, written.numbers)
         if shown is None:
             continue

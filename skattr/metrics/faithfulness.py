@@ -209,11 +209,11 @@ def _decrements(
     """Return f(x) − E[f | X_−j = x_−j], one explainer an attribution, and the rows behind it."""
     changes, supports = [], []
     labels = frames.labels(explanation.data)
-    for own in explanation.columns:
-        others = [label for label in labels if label not in own]
+    for columns in explanation.columns:
+        others = [label for label in labels if label not in columns]
         name = _new_name("others", labels)
         if not others:
-            raise ValueError(f"dec redraws {own} given the other columns, and there are none")
+            raise ValueError(f"dec redraws {columns} given the other columns, but there are none")
         known = MeasureExplainer(**settings | {"groups": {name: others}})
         known.fit(X, sample_weight=weight)
         found = _same_outputs(known.explain(explanation.data, features=[name]), explanation)
@@ -232,9 +232,9 @@ def _same_outputs(found: Explanation, explanation: Explanation) -> Explanation:
 def _groups(explanation: Explanation) -> dict[Hashable, list] | None:
     """Return the groups of columns in an explanation."""
     groups = {
-        name: list(own)
-        for name, own in zip(explanation.feature_names, explanation.columns, strict=True)
-        if own != (name,)
+        name: list(columns)
+        for name, columns in zip(explanation.feature_names, explanation.columns, strict=True)
+        if columns != (name,)
     }
     return groups or None
 

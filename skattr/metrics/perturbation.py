@@ -119,15 +119,17 @@ def _perturbed(
     weights = background.weights / background.weights.sum()
     values = explanation.centered().values
     taken = np.argsort(-(np.abs(values) if order == "size" else values), axis=1, kind="stable")
-    own = [tuple(labels.index(name) for name in columns) for columns in explanation.columns]
-    rest = tuple(k for k in range(len(labels)) if not any(k in columns for columns in own))
-    curves = np.empty((len(values), len(own) + 1))
+    attributions = [
+        tuple(labels.index(name) for name in columns) for columns in explanation.columns
+    ]
+    rest = tuple(k for k in range(len(labels)) if not any(k in columns for columns in attributions))
+    curves = np.empty((len(values), len(attributions) + 1))
     for i in range(len(values)):
         x = frames.take_rows(rows, slice(i, i + 1))
-        for k in range(len(own) + 1):
+        for k in range(len(attributions) + 1):
             first, last = taken[i, :k], taken[i, k:]
             kept = first if kind == "insertion" else last
-            columns = rest + tuple(c for a in kept for c in own[a])
+            columns = rest + tuple(c for a in kept for c in attributions[a])
             Z = frames.pin(background.X, x, columns) if columns else background.X
             curves[i, k] = weights @ explainer.pieces_.output(Z)[:, output]
     return Perturbation(curves, taken, kind)

@@ -1,4 +1,4 @@
-"""What EM for mixtures of normal laws shares, whatever their covariances are."""
+"""EM for mixtures of normal laws: the parts that do not depend on the covariances."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ FEW = 15  # the same for each number of components that is compared
 ROUGH = 1e-3  # gain of mean log-likelihood at which EM ends while numbers are compared
 SETTLED = 1e-4  # the same at the end
 COMPONENTS = 10  # at most, where their number is looked for
-ROWS = 5  # a component found by itself stands on so many, effectively
-START = 5000  # rows that give EM a place to start from
+ROWS = 5  # effective rows of a component, at least, where their number is looked for
+START = 5000  # rows that EM starts with
 N_INIT = 3  # runs of k-means
-NONE = 1e-10  # of the weight: a component that died
+NONE = 1e-10  # share of the weight below which a component has none
 
 
 def starting_rows(n: int) -> np.ndarray:
-    """Return the rows that EM starts from."""
+    """Return the rows that EM starts with."""
     some = np.arange(n)
     return some if n <= START else np.random.default_rng(0).choice(some, START, replace=False)
 
 
 def clusters(scores: np.ndarray, shares: np.ndarray, c: int) -> np.ndarray:
-    """Return how much of each row's share belongs to each of the clusters that k-means finds."""
+    """Return the share of each row in each of c clusters that k-means finds, (n, c)."""
     labels = np.zeros(len(scores), int)
     if c > 1:
         means = KMeans(c, n_init=N_INIT, random_state=0)
@@ -35,8 +35,8 @@ def clusters(scores: np.ndarray, shares: np.ndarray, c: int) -> np.ndarray:
 
 
 def settled(step: Callable[[Any], Any], fit: Any, tolerance: float, rounds: int) -> Any:
-    """Return where EM settles: the likelihood never falls."""
-    fit = fit._replace(likelihood=-np.inf)  # that was of other rows
+    """Return the fit at which the likelihood, which never falls, stops rising."""
+    fit = fit._replace(likelihood=-np.inf)  # it was computed on other rows
     for _ in range(rounds):
         before, fit = fit.likelihood, step(fit)
         if fit.likelihood - before < tolerance:
@@ -47,9 +47,9 @@ def settled(step: Callable[[Any], Any], fit: Any, tolerance: float, rounds: int)
 def least_bic(
     fitted: Callable[[int], Any], size: Callable[[int], int], rows: int, n_eff: float, most: int
 ) -> Any:
-    """Return the fit of the least BIC, whose components stand on enough rows.
+    """Return the fit with the least BIC among those with enough rows in each component.
 
-    `fitted` fits a number of components, `size` says how many parameters they have.
+    `fitted(c)` is a fit of c components, `size(c)` its number of parameters.
     """
     best, least, worse = None, np.inf, 0
     for c in range(1, most + 1):
@@ -66,6 +66,6 @@ def least_bic(
 
 
 def alive(weights: np.ndarray) -> np.ndarray:
-    """Return the components that did not die, the largest first."""
+    """Return the components that have weight, the largest first."""
     kept = np.flatnonzero(weights > NONE)
     return kept[np.argsort(-weights[kept], kind="stable")]

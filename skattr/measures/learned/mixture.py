@@ -1,6 +1,6 @@
 """Mixtures of normal laws with independent columns, learned by weighted EM.
 
-scikit-learn's GaussianMixture takes no weights, so the EM is our own: O(n d C) for an iteration.
+scikit-learn's GaussianMixture takes no weights, hence this EM: O(n d C) per iteration.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from skattr.measures.learned.gaussian import EDGE, FAR, by_row, moments, rest
 
 FLOOR = 1e-3  # of a column's variance: no component is narrower
 BLOCK = 512  # rows of an EM step at a time: they stay in the cache
-LARGE = 1e4  # standard deviations from which on squares hide what differs
+LARGE = 1e4  # standard deviations beyond which squares cancel
 
 
 @dataclass(eq=False)
 class Mixture:
-    """Σ_c π_c ⊗_k N(m_ck, s_ck²).
+    """Σ_c π_c ⊗_k N(m_ck, s_ck²): a `NormalLaw`.
 
-    Given the own values t, the others are the same components with the shares
-    π_c(t) ∝ π_c ∏_{i own} N(t_i; m_ci, s_ci²).
+    Given the values t of columns J, the others have the same components with the shares
+    π_c(t) ∝ π_c ∏_{i in J} N(t_i; m_ci, s_ci²).
     """
 
     weights: np.ndarray  # (C,) π_c, the largest first
@@ -37,16 +37,15 @@ class Mixture:
 
     @property
     def n_uniforms(self) -> int:
-        """The number of uniform numbers that make a point: the first chooses the component."""
+        """One for the component, and one per column."""
         return self.means.shape[1] + 1
 
-    def shares(self, t: np.ndarray, own: Sequence[int]) -> np.ndarray:
-        """Return π_c(t), (m, C), for own values t, (m, n_own).
+    def shares(self, t: np.ndarray, columns: Sequence[int]) -> np.ndarray:
+        """Return π_c(t); infinite values give the limit.
 
-        NaN is not conditioned on; infinite values give the limit. Columns in which all components
-        are alike, as constant ones, say nothing.
+        Columns in which all components are equal, as constant ones, are ignored.
         """
-        means, scales = self.means[:, own], self.scales[:, own]
+        means, scales = self.means[:, columns], self.scales[:, columns]
         tells = ((means != means[0]) | (scales != scales[0])).any(axis=0)
         means, scales, t = means[:, tells], scales[:, tells], t[:, tells]
         middle, unit = self.weights @ means, scales.max(axis=0, initial=0.0)
@@ -59,38 +58,38 @@ class Mixture:
             result[large] = _far(self.weights, means, scales, t[large])
         return result
 
-    def center(self, t: np.ndarray, own: Sequence[int]) -> np.ndarray:
-        """Return own values t, (m, n_own), and the conditional means of the rest, (m, d)."""
-        first = self.means[0]  # a constant column stays as it is, to the last bit
-        result = first + by_row(self.shares(t, own), self.means - first)
-        result[:, own] = t
+    def center(self, t: np.ndarray, columns: Sequence[int]) -> np.ndarray:
+        """Return t and Σ_c π_c(t) m_c."""
+        first = self.means[0]  # a constant column is kept to the last bit
+        result = first + by_row(self.shares(t, columns), self.means - first)
+        result[:, columns] = t
         return result
 
-    def points(self, u: np.ndarray, t: np.ndarray, own: Sequence[int]) -> np.ndarray:
-        """Return points of equal weight of the law given one t, (p, d), from uniform numbers."""
-        others = rest(self.means.shape[1], own)
-        upto = np.cumsum(self.shares(t[None], own)[0])
+    def points(self, u: np.ndarray, t: np.ndarray, columns: Sequence[int]) -> np.ndarray:
+        """Return points of equal weight, given one t."""
+        others = rest(self.means.shape[1], columns)
+        upto = np.cumsum(self.shares(t[None], columns)[0])
         c = np.searchsorted(upto[:-1], u[:, 0], side="right")
         normal = ndtri(np.clip(u[:, 1 : len(others) + 1], EDGE, 1 - EDGE))
         result = np.empty((len(u), self.means.shape[1]))
-        result[:, own] = t
+        result[:, columns] = t
         result[:, others] = self.means[np.ix_(c, others)] + self.scales[np.ix_(c, others)] * normal
         return result
 
     def linear(
-        self, weights: np.ndarray, own: Sequence[int]
+        self, weights: np.ndarray, columns: Sequence[int]
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return what the law says of sums of columns, as `Gaussian.linear`."""
-        others = rest(self.means.shape[1], own)
+        """Return the conditional laws of sums of columns: the slopes are the weights."""
+        others = rest(self.means.shape[1], columns)
         size = np.abs(self.scales).max(axis=0)[others]  # so that squares are in range
         size[size == 0] = 1.0
         squares = (weights[:, others] * size) ** 2 @ ((self.scales[:, others] / size) ** 2).T
-        slopes = np.tile(weights[:, own], (len(self.weights), 1, 1))
+        slopes = np.tile(weights[:, columns], (len(self.weights), 1, 1))
         return self.means, slopes, np.sqrt(squares).T
 
-    def support(self, t: np.ndarray, own: Sequence[int]) -> np.ndarray:
+    def support(self, t: np.ndarray, columns: Sequence[int]) -> np.ndarray:
         """Return 1 / (π(t)ᵀ Q π(t)): rows r enter with the weights Σ_c π_c(t) ω_r r_rc / n_c."""
-        shares = self.shares(t, own)
+        shares = self.shares(t, columns)
         return 1 / (by_row(shares, self.overlap) * shares).sum(axis=1)
 
 
@@ -108,7 +107,7 @@ def _near(weights: np.ndarray, means: np.ndarray, scales: np.ndarray, t: np.ndar
 def _far(weights: np.ndarray, means: np.ndarray, scales: np.ndarray, t: np.ndarray) -> np.ndarray:
     """Return shares from ratios of densities, whose logarithms are polynomials of degree 2.
 
-    Their coefficients are subtracted before t is put in: where the scales of two components are
+    Their coefficients are subtracted before t is inserted: where the scales of two components are
     equal, the means decide, however large t² is.
     """
     known = ~np.isnan(t)
@@ -127,13 +126,13 @@ def _far(weights: np.ndarray, means: np.ndarray, scales: np.ndarray, t: np.ndarr
 def learn_mixture(
     numbers: np.ndarray, weights: np.ndarray, n_components: int | None = None
 ) -> Mixture:
-    """Return a mixture of `n_components` (of fewer, if so many rows do not differ), or the best.
+    """Return a mixture of `n_components`, or of fewer if there are fewer distinct rows.
 
-    The best has the least BIC = -2 n_eff · (mean log-likelihood) + (number of parameters) log n_eff
-    among up to 10 components, each on at least 5 effective rows; the search ends when it got worse
-    twice in a row. EM works on all rows, with columns standardised and variances of at least 1e-3
-    of the column's; it starts from where k-means and EM get on 5000 rows of them, so that few steps
-    on all rows are needed. The same data gives the same mixture.
+    By default their number has the least BIC, -2 n_eff · (mean log-likelihood) + (number of
+    parameters) · log n_eff, among up to 10 components of at least 5 effective rows each; the search
+    ends when it got worse twice in a row. EM runs on all rows, with columns standardised and
+    variances of at least 1e-3 of the column's. It starts from the result of k-means and EM on 5000
+    rows, so that few steps on all rows are needed. The same data give the same mixture.
     """
     shares = weights / weights.sum()
     mean, scale = moments(numbers, shares)
@@ -222,7 +221,7 @@ def _responsibilities(
 
 
 def _overlap(data: np.ndarray, shares: np.ndarray, fit: Fit) -> np.ndarray:
-    """Return Q."""
+    """Return Q, the overlap of the components."""
     mass, squares = np.zeros(len(fit.weights)), np.zeros((len(fit.weights),) * 2)
     for _, belongs, _ in _responsibilities(data, shares, fit):
         mass += belongs.sum(axis=1)
