@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 from sklearn.utils import check_random_state
 
+__all__ = ["load_flats", "make_flats"]
+
 ENERGY = pd.CategoricalDtype(list("ABCDEFG"), ordered=True)
 DISTRICTS = {  # how common a district is, and how dear: the last three are rare
     "Station": (0.17, 0.95),

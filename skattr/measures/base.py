@@ -212,7 +212,7 @@ class LinearCombination(Measure):
         """Set `terms`, `coefficient0`, `term0`, `term0__…`."""
         if "terms" in params:
             self.terms = params.pop("terms")
-        terms = [list(term) for term in self.terms]
+        terms: list[list[Any]] = [list(term) for term in self.terms]
         positions = {f"{word}{i}": (i, part) for i in range(len(terms))
                      for part, word in enumerate(("coefficient", "term"))}  # fmt: skip
         for name in [name for name in params if name in positions]:
@@ -271,13 +271,13 @@ def as_terms(measure: Measure) -> Terms:
     """Return a measure as a list of (coefficient, measure), no measure a combination."""
     if not isinstance(measure, LinearCombination):
         return measure.expanded()
-    if not isinstance(measure.terms, list | tuple) or not measure.terms:
-        raise ValueError(f"terms must be a list that is not empty, got {brief(measure.terms)}")
-    terms = []
-    for entry in measure.terms:
-        if not (
-            isinstance(entry, tuple | list) and len(entry) == 2 and isinstance(entry[1], Measure)
-        ):
+    entries: Any = measure.terms
+    if not isinstance(entries, list | tuple) or not entries:
+        raise ValueError(f"terms must be a list that is not empty, got {brief(entries)}")
+    terms: Terms = []
+    for entry in entries:
+        pair = isinstance(entry, tuple | list) and len(entry) == 2
+        if not pair or not isinstance(entry[1], Measure):
             raise TypeError(f"a term must be (coefficient, Measure), got {brief(entry)}")
         coefficient, inner = entry
         if not isinstance(coefficient, Real) or not np.isfinite(float(coefficient)):

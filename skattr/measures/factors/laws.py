@@ -117,10 +117,10 @@ class Interval:
     def check(self) -> None:
         """Raise if the interval is empty or infinite."""
         if not (isfinite(self.low) and isfinite(self.high)):
-            has = "no value" if self.low > self.high else "infinite values"
+            got = "no value" if self.low > self.high else "infinite values"
             raise ValueError(
-                f"column {self.name!r} has {has} in the background, which has no uniform law on "
-                f"its range; give domain={{{self.name!r}: (low, high)}}"
+                f"column {self.name!r} must have finite values for a uniform law on its range, got "
+                f"{got}; give domain={{{self.name!r}: (low, high)}}"
             )
 
     def merge(self, other: Interval) -> Interval:

@@ -76,7 +76,7 @@ class Law:
 
     @cached_property
     def variation(self) -> tuple[float, bool]:
-        """The total variation, and whether it is exact rather than a bound from above."""
+        """The total variation, and whether it is exact rather than an upper bound."""
         weights = np.array([weight for weight, _ in self.parts])
         one_sign = len(weights) < 2 or (weights > 0).all() or (weights < 0).all()
         return float(np.abs(self.masses).sum() + np.abs(weights).sum()), bool(one_sign)

@@ -95,12 +95,12 @@ class Signed:
 
     @cached_property
     def _products_at_atoms(self) -> np.ndarray:
-        found = np.zeros((len(self.products), len(self.weights)))
+        masses = np.zeros((len(self.products), len(self.weights)))
         for p, (weight, laws) in enumerate(self.products):
-            found[p] = weight
+            masses[p] = weight
             for k, law in enumerate(laws):
-                found[p] *= law.at(self.points[:, k])
-        return found
+                masses[p] *= law.at(self.points[:, k])
+        return masses
 
     @cached_property
     def variation(self) -> Variation:
@@ -204,16 +204,16 @@ def signed(
     products = _reduced(products)
     single = [all(not law.parts and len(law.points) == 1 for law in laws) for _, laws in products]
     if any(single):
-        found = [_multiplied(*p) for p, is_atom in zip(products, single, strict=True) if is_atom]
-        points = np.concatenate([points, *(p for p, _ in found)])
-        weights = np.concatenate([weights, *(w for _, w in found)])
+        atoms = [_multiplied(*p) for p, is_atom in zip(products, single, strict=True) if is_atom]
+        points = np.concatenate([points, *(p for p, _ in atoms)])
+        weights = np.concatenate([weights, *(w for _, w in atoms)])
         products = [p for p, is_atom in zip(products, single, strict=True) if not is_atom]
     sizes = [float(np.prod([float(len(law.points)) for law in laws])) for _, laws in products]
     flat = all(not law.parts for _, laws in products for law in laws)
     if len(products) > 1 and flat and sum(sizes) <= MANY:
-        found = [_multiplied(weight, laws) for weight, laws in products]
-        points = np.concatenate([points, *(p for p, _ in found)])
-        weights, products = np.concatenate([weights, *(w for _, w in found)]), []
+        atoms = [_multiplied(weight, laws) for weight, laws in products]
+        points = np.concatenate([points, *(p for p, _ in atoms)])
+        weights, products = np.concatenate([weights, *(w for _, w in atoms)]), []
     points, weights = _joined(points, weights)
     return Signed(points, weights, tuple(products), _hidden(hidden))
 
@@ -284,8 +284,8 @@ def _hidden(hidden: Sequence[tuple[float, Hidden]]) -> tuple:
     sums: dict[tuple, tuple[list, Hidden]] = {}
     for weight, law in hidden:
         sums.setdefault(law.key, ([], law))[0].append(weight)
-    found = [(_sum(weights), law) for weights, law in sums.values()]
-    return tuple((weight, law) for weight, law in found if weight)
+    terms = [(_sum(weights), law) for weights, law in sums.values()]
+    return tuple((weight, law) for weight, law in terms if weight)
 
 
 def _singular(p: tuple[Law, ...], q: tuple[Law, ...]) -> bool:
