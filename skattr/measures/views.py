@@ -1,8 +1,9 @@
 """Views: the forms in which engines ask for a measure.
 
-A measure names its views in `Measure.views` and has the methods of the classes of `VIEWS`. Rows,
-bins, factors, mixture, normals and atoms are the measures of all attributions at once. The other
-views answer for one attribution at a time, given its `columns`, a tuple of column positions.
+A measure names its views in `Measure.views`, keys of `VIEWS`. The first six are the measures of all
+attributions at once, which the method of that name returns: `rows()`, `bins()`, `factors()`,
+`mixture()`, `normals()` and `atoms(X, attributions)`. The others answer for one attribution at a
+time, given its `columns`, a tuple of column positions: the measure has the methods of a protocol.
 
 Shapes: n rows, d columns, g attributions. A table is a frame or an array, x a table of one row.
 """
@@ -62,48 +63,6 @@ class AtomsView(NamedTuple):
     points: Any  # a table, one row per atom
     weights: np.ndarray  # (g, n_atoms)
     row: np.ndarray  # (n_atoms,) the explained row
-
-
-class HasRows(Protocol):
-    """View "rows": rows of data with weights."""
-
-    def rows(self) -> RowsView:
-        """Return the rows, and whether the columns of an attribution are pinned."""
-
-
-class HasBins(Protocol):
-    """View "bins": rows whose weights depend on the explained value."""
-
-    def bins(self) -> BinsView:
-        """Return the background, and the weights of its rows given the values of columns."""
-
-
-class HasFactors(Protocol):
-    """View "factors": products of one-dimensional laws."""
-
-    def factors(self) -> FactorsView:
-        """Return the laws, and whether the columns of an attribution are pinned."""
-
-
-class HasMixture(Protocol):
-    """View "mixture": products whose shares depend on the explained value."""
-
-    def mixture(self) -> MixtureView:
-        """Return the mixture, the names of the columns, and the laws of its components."""
-
-
-class HasNormals(Protocol):
-    """View "normals": normal laws that depend on the explained value."""
-
-    def normals(self) -> NormalsView:
-        """Return the law, and the names of the columns."""
-
-
-class HasAtoms(Protocol):
-    """View "atoms": finitely many points for each explained row."""
-
-    def atoms(self, X: Any, attributions: Sequence[tuple[int, ...]]) -> AtomsView:
-        """Return the atoms of the rows of a table X, with a row of weights per attribution."""
 
 
 class HasCenters(Protocol):
@@ -190,12 +149,12 @@ class HasDensity(OnBox, Protocol):
 
 
 VIEWS: dict[str, type] = {
-    "rows": HasRows,
-    "bins": HasBins,
-    "factors": HasFactors,
-    "mixture": HasMixture,
-    "normals": HasNormals,
-    "atoms": HasAtoms,
+    "rows": RowsView,
+    "bins": BinsView,
+    "factors": FactorsView,
+    "mixture": MixtureView,
+    "normals": NormalsView,
+    "atoms": AtomsView,
     "centers": HasCenters,
     "transport": HasTransport,
     "increments": HasIncrements,

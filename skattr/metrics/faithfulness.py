@@ -139,9 +139,7 @@ def faithfulness(
             )
         changes, source = _as_changes(truth, explanation), "changes given as truth"
     elif X_background is None:
-        raise ValueError(
-            "give X_background to learn conditional expectations from, or the changes as truth"
-        )
+        raise ValueError("faithfulness needs X_background to learn from, or the changes as truth")
     else:
         X_background = frames.as_table(X_background, "X_background")
         law = Conditional() if measure is None else as_measure(measure)

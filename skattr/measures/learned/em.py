@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -44,16 +44,21 @@ def settled(step: Callable[[Any], Any], fit: Any, tolerance: float, rounds: int)
     return fit
 
 
-def least_bic(
-    fitted: Callable[[int], Any], size: Callable[[int], int], rows: int, n_eff: float, most: int
-) -> Any:
-    """Return the fit with the least BIC among those with enough rows in each component.
+def learn(
+    start: Callable[[int], Any], step: Callable[[Any], Any], size: Callable[[int], int], rows: int,
+    n_eff: float, most: int, n_components: int | None,
+) -> Any:  # fmt: skip
+    """Return the fit of `n_components`, at most `most`; by default the one with the least BIC.
 
-    `fitted(c)` is a fit of c components, `size(c)` its number of parameters.
+    EM makes `step` from `start(c)` for c components, which have `size(c)` parameters, and at least
+    `rows` effective rows each if their number is looked for. The search ends when BIC got worse
+    twice in a row.
     """
+    if n_components is not None:
+        return settled(step, start(min(n_components, most)), SETTLED, ROUNDS)
     best, least, worse = None, np.inf, 0
-    for c in range(1, most + 1):
-        fit = fitted(c)
+    for c in range(1, min(most, COMPONENTS) + 1):
+        fit = settled(step, start(c), ROUGH, FEW)
         bic = -2 * n_eff * fit.likelihood + size(c) * np.log(n_eff)
         if best is None or (bic < least and fit.weights.min() * n_eff >= rows):
             best, least, worse = fit, bic, 0
@@ -61,8 +66,34 @@ def least_bic(
             worse += 1
         if worse == 2:
             break
-    assert best is not None
-    return best
+    return settled(step, best, SETTLED, ROUNDS)
+
+
+def n_distinct(rows: np.ndarray) -> int:
+    """Return the number of distinct rows."""
+    return len(np.unique(rows, axis=0)) if rows.shape[1] else 1
+
+
+def responsibilities(logs: np.ndarray, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the parts of the shares (n,) that belong to components, (C, n), and log-likelihoods.
+
+    They are computed in place from the log densities of the components, (C, n).
+    """
+    top = logs.max(axis=0)
+    logs -= top
+    np.exp(logs, out=logs)
+    total = logs.sum(axis=0)
+    logs *= shares / total
+    return logs, top + np.log(total)
+
+
+def overlap(parts: Iterable[np.ndarray], n_components: int) -> np.ndarray:
+    """Return Q of a `Mixture` from the parts of the shares that belong to components, (C, n)."""
+    mass, squares = np.zeros(n_components), np.zeros((n_components, n_components))
+    for belongs in parts:
+        mass += belongs.sum(axis=1)
+        squares += belongs @ belongs.T
+    return squares / np.outer(mass, mass)
 
 
 def alive(weights: np.ndarray) -> np.ndarray:

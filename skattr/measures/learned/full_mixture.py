@@ -114,14 +114,17 @@ def learn_full_mixture(
     mean, scale = moments(numbers, shares)
     varies = scale > 0
     scores = (numbers[:, varies] - mean[varies]) / scale[varies]
-    some = em.starting_rows(len(scores))
-    most = len(np.unique(scores[some], axis=0)) if scores.shape[1] else 1
+    some, k = em.starting_rows(len(scores)), scores.shape[1]
     with threadpool_limits(1):  # the same bits whatever the threads
-        if n_components is None:
-            fit = _search(scores, shares, some, min(most, em.COMPONENTS))
-        else:
-            fit = _start(scores[some], shares[some], min(n_components, most))
-        fit = em.settled(partial(full_step, scores, shares), fit, em.SETTLED, em.ROUNDS)
+        fit = em.learn(
+            partial(_start, scores[some], shares[some]),
+            partial(full_step, scores, shares),
+            lambda c: c * (k + k * (k + 1) // 2 + 1) - 1,
+            max(em.ROWS, k + 1),
+            1 / float(shares @ shares),
+            em.n_distinct(scores[some]),
+            n_components,
+        )
         return _kept(fit, scores, shares, mean, scale)
 
 
@@ -132,7 +135,8 @@ def _kept(
     kept = em.alive(fit.weights)
     total = fit.weights[kept].sum()
     fit = Fit(fit.weights[kept] / total, fit.means[kept], fit.covariances[kept])
-    overlap = _overlap(scores, shares, fit)
+    parts = (belongs for _, belongs, _ in _responsibilities(scores, shares, fit))
+    overlap = em.overlap(parts, len(kept))
     varies = scale > 0
     d, components = len(scale), []
     for c in range(len(kept)):
@@ -146,20 +150,6 @@ def _kept(
     means = np.array([law.mean for law in components])
     scales = np.array([law.scale for law in components])
     return FullMixture(components, Mixture(fit.weights, means, scales, overlap))
-
-
-def _search(scores: np.ndarray, shares: np.ndarray, some: np.ndarray, most: int) -> Fit:
-    """Return the fit of the least BIC."""
-    n_eff, k = 1 / float(shares @ shares), scores.shape[1]
-
-    def fitted(c: int) -> Fit:
-        start = _start(scores[some], shares[some], c)
-        return em.settled(partial(full_step, scores, shares), start, em.ROUGH, em.FEW)
-
-    def size(c: int) -> int:
-        return c * (k + k * (k + 1) // 2 + 1) - 1
-
-    return em.least_bic(fitted, size, max(em.ROWS, k + 1), n_eff, most)
 
 
 def _start(scores: np.ndarray, shares: np.ndarray, c: int) -> Fit:
@@ -212,23 +202,10 @@ def _responsibilities(
         constants.append(np.log(weight) - np.log(2 * np.pi * values).sum() / 2)
     for start in range(0, len(scores), BLOCK):
         block = slice(start, start + BLOCK)
-        belongs = np.stack(
+        logs = np.stack(
             [
                 constant - (((scores[block] - mean) @ root) ** 2).sum(axis=1) / 2
                 for mean, root, constant in zip(fit.means, roots, constants, strict=True)
             ]
         )
-        top = belongs.max(axis=0)
-        belongs = np.exp(belongs - top)
-        total = belongs.sum(axis=0)
-        belongs *= shares[block] / total
-        yield block, belongs, top + np.log(total)
-
-
-def _overlap(scores: np.ndarray, shares: np.ndarray, fit: Fit) -> np.ndarray:
-    """Return Q, the overlap of the components, as in `Mixture`."""
-    mass, squares = np.zeros(len(fit.weights)), np.zeros((len(fit.weights),) * 2)
-    for _, belongs, _ in _responsibilities(scores, shares, fit):
-        mass += belongs.sum(axis=1)
-        squares += belongs @ belongs.T
-    return squares / np.outer(mass, mass)
+        yield block, *em.responsibilities(logs, shares[block])

@@ -129,10 +129,10 @@ def learn_mixture(
     """Return a mixture of `n_components`, or of fewer if there are fewer distinct rows.
 
     By default their number has the least BIC, -2 n_eff · (mean log-likelihood) + (number of
-    parameters) · log n_eff, among up to 10 components of at least 5 effective rows each; the search
-    ends when it got worse twice in a row. EM runs on all rows, with columns standardised and
-    variances of at least 1e-3 of the column's. It starts from the result of k-means and EM on 5000
-    rows, so that few steps on all rows are needed. The same data give the same mixture.
+    parameters) · log n_eff, among up to 10 components of at least 5 effective rows each. EM runs on
+    all rows, with columns standardised and variances of at least 1e-3 of the column's. It starts
+    from the result of k-means and EM on 5000 rows, so that few steps on all rows are needed. The
+    same data give the same mixture.
     """
     shares = weights / weights.sum()
     mean, scale = moments(numbers, shares)
@@ -140,19 +140,23 @@ def learn_mixture(
     scores = (numbers[:, varies] - mean[varies]) / scale[varies]
     data = np.concatenate([scores**2, scores], axis=1)
     some = em.starting_rows(len(scores))
-    most = _n_distinct(scores[some])
     with threadpool_limits(1):  # steps are so short that threads would wait for each other
-        if n_components is None:
-            fit = _search(data, shares, some, min(most, em.COMPONENTS))
-        else:
-            fit = _start(data[some], shares[some], min(n_components, most))
-        fit = em.settled(partial(em_step, data, shares), fit, em.SETTLED, em.ROUNDS)
+        fit = em.learn(
+            partial(_start, data[some], shares[some]),
+            partial(em_step, data, shares),
+            lambda c: c * (data.shape[1] + 1) - 1,
+            em.ROWS,
+            1 / float(shares @ shares),
+            em.n_distinct(scores[some]),
+            n_components,
+        )
     kept = em.alive(fit.weights)
     fit = Fit(fit.weights[kept] / fit.weights[kept].sum(), fit.means[kept], fit.variances[kept])
     means, scales = np.tile(mean, (len(kept), 1)), np.zeros((len(kept), len(mean)))
     means[:, varies] += fit.means * scale[varies]
     scales[:, varies] = np.sqrt(fit.variances) * scale[varies]
-    return Mixture(fit.weights, means, scales, _overlap(data, shares, fit))
+    parts = (belongs for _, belongs, _ in _responsibilities(data, shares, fit))
+    return Mixture(fit.weights, means, scales, em.overlap(parts, len(kept)))
 
 
 class Fit(NamedTuple):
@@ -162,17 +166,6 @@ class Fit(NamedTuple):
     means: np.ndarray  # (C, k)
     variances: np.ndarray  # (C, k)
     likelihood: float = -np.inf  # the mean logarithm, of the fit one step before
-
-
-def _search(data: np.ndarray, shares: np.ndarray, some: np.ndarray, most: int) -> Fit:
-    """Return the fit of the least BIC."""
-
-    def fitted(c: int) -> Fit:
-        start = _start(data[some], shares[some], c)
-        return em.settled(partial(em_step, data, shares), start, em.ROUGH, em.FEW)
-
-    n_eff = 1 / float(shares @ shares)
-    return em.least_bic(fitted, lambda c: c * (data.shape[1] + 1) - 1, em.ROWS, n_eff, most)
 
 
 def _start(data: np.ndarray, shares: np.ndarray, c: int) -> Fit:
@@ -210,24 +203,6 @@ def _responsibilities(
     constant = np.log(fit.weights) - constant.sum(axis=1) / 2
     for start in range(0, len(data), BLOCK):
         block = slice(start, start + BLOCK)
-        belongs = slopes @ data[block].T
-        belongs += constant[:, None]
-        top = belongs.max(axis=0)
-        belongs -= top
-        np.exp(belongs, out=belongs)
-        total = belongs.sum(axis=0)
-        belongs *= shares[block] / total
-        yield block, belongs, top + np.log(total)
-
-
-def _overlap(data: np.ndarray, shares: np.ndarray, fit: Fit) -> np.ndarray:
-    """Return Q, the overlap of the components."""
-    mass, squares = np.zeros(len(fit.weights)), np.zeros((len(fit.weights),) * 2)
-    for _, belongs, _ in _responsibilities(data, shares, fit):
-        mass += belongs.sum(axis=1)
-        squares += belongs @ belongs.T
-    return squares / np.outer(mass, mass)
-
-
-def _n_distinct(rows: np.ndarray) -> int:
-    return len(np.unique(rows, axis=0)) if rows.shape[1] else 1
+        logs = slopes @ data[block].T
+        logs += constant[:, None]
+        yield block, *em.responsibilities(logs, shares[block])
