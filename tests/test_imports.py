@@ -20,6 +20,20 @@ PUBLIC = [
 ]  # fmt: skip
 
 
+SURFACE = {
+    "axioms": "AxiomTable Bound Cell Coordinate Symmetrised Witness bound check",
+    "datasets": "load_flats make_flats",
+    "measures": "Atoms Baseline Coefficient Conditional Density Dirac Expectation "
+    "LinearCombination Measure PartialDependence ProductMarginal Sampler ScaledCoefficient Stieltjes Uniform",
+    "metrics": "Agreement Faithfulness Perturbation RegionScore SolutionSet agreement "
+    "center_of_mass deletion f1 faithfulness first_moments insertion precision recall "
+    "relu_precision relu_recall solution_set",
+    "optimize": "FrankWolfeMeasure MeasureSearchCV OptimalCenter SquaredLoss ThresholdLoss mixture "
+    "optimal_center scorer",
+    "plot": "bar beeswarm compare curve heatmap regions waterfall",
+}
+
+
 def run(program):
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -63,6 +77,14 @@ def test_dir_shows_what_is_public():
     import skattr.report
 
     assert dir(skattr) == sorted(PUBLIC) == sorted(skattr.__all__)
+
+
+@pytest.mark.parametrize("module", SURFACE)
+def test_public_names_of_modules(module):
+    """What a public module shows is chosen, and is there."""
+    public = getattr(skattr, module)
+    assert list(public.__all__) == SURFACE[module].split()
+    assert all(hasattr(public, name) for name in public.__all__)
 
 
 def test_public_names_after_import_skattr():
