@@ -24,7 +24,8 @@ SURFACE = {
     "axioms": "AxiomTable Bound Cell Coordinate Symmetrised Witness bound check",
     "datasets": "load_flats make_flats",
     "measures": "Atoms Baseline Coefficient Conditional Density Dirac Expectation "
-    "LinearCombination Measure PartialDependence ProductMarginal Sampler ScaledCoefficient Stieltjes Uniform",
+    "LinearCombination Measure PartialDependence ProductMarginal Sampler ScaledCoefficient "
+    "Stieltjes Uniform",
     "metrics": "Agreement Faithfulness Perturbation RegionScore SolutionSet agreement "
     "center_of_mass deletion f1 faithfulness first_moments insertion precision recall "
     "relu_precision relu_recall solution_set",

@@ -164,7 +164,7 @@ def test_relu_metrics_of_a_network_that_was_read(d):
 def test_relu_bad_input():
     with pytest.raises(ValueError, match=r"moments must be \(d, d\)"):
         relu_recall([1.0, 2.0], [[1.0, 2.0]], alpha=0.1, beta=0.1)
-    with pytest.raises(ValueError, match="regions must have 2 features, as the moments, got 3"):
+    with pytest.raises(ValueError, match="regions must have 2 features, got 3"):
         relu_recall(np.eye(2), [[1.0, 2.0, 3.0]], alpha=0.1, beta=0.1)
 
 
@@ -255,7 +255,7 @@ def test_bad_solution_sets():
         S.intersect(solution_set([1.0, 0.0, 1.0], 0, alpha=0.5, beta=0.1))
     with pytest.raises(ValueError, match="same domain"):
         S.intersect(solution_set([1.0, 0.0], 0, alpha=0.5, beta=0.1, domain=[[0, 2], [0, 2]]))
-    with pytest.raises(ValueError, match="m must have 2 coordinates, as the domain, got 3"):
+    with pytest.raises(ValueError, match="m must have 2 coordinates, got 3"):
         S.contains([1.0, 0.0, 0.0])
     with pytest.raises(ValueError, match=r"j must be the position .*, got 2"):
         solution_set([1.0, 0.0], 2, alpha=0.5, beta=0.1)

@@ -52,9 +52,7 @@ class Atoms(Written):
         before = point.copy()
         built = self.build(point)
         if not same_values(point, before).all():
-            raise ValueError(
-                f"build must not change its input x = {before.tolist()}; copy it first"
-            )
+            raise ValueError(f"build must not change its input x = {before.tolist()}; copy x")
         if not isinstance(built, tuple | list) or len(built) != 2:
             raise ValueError("build must return two things: points (m, d) and weights (g, m)")
         points = self.table(built[0], "build")
@@ -65,9 +63,7 @@ class Atoms(Written):
                 f"{n_attributions} attributions and {len(points)} points, got {weights.shape}"
             )
         if not np.isfinite(weights).all():
-            raise ValueError(
-                f"build must return finite weights, got others at x = {point.tolist()}"
-            )
+            raise ValueError(f"build must return finite weights, also at x = {point.tolist()}")
         return points, weights
 
     def _built_rows(self, X: Any, n_attributions: int) -> Iterator[tuple[Any, np.ndarray]]:

@@ -59,18 +59,14 @@ def drop_zero_weights(X: Any, weights: np.ndarray) -> tuple[Any, np.ndarray]:
 def check_weights(weights: np.ndarray, n: int) -> np.ndarray:
     """Raise if weights are not those of a measure."""
     if weights.shape != (n,):
-        raise ValueError(
-            f"sample_weight must have shape ({n},), as X has {n} rows, got {weights.shape}"
-        )
+        raise ValueError(f"sample_weight must have shape ({n},), got {weights.shape}")
     if not np.isfinite(weights).all():
         raise ValueError("sample_weight must be finite, got missing or infinite values")
     if (weights < 0).any():
         raise ValueError("sample_weight must be at least 0, got negative values")
     with np.errstate(over="ignore"):
         if not np.isfinite(weights.sum()):
-            raise ValueError(
-                "sample_weight must have a finite sum, got an infinite one; scale the weights"
-            )
+            raise ValueError("sample_weight must have a finite sum; scale the weights")
     if not (weights > 0).any():
         raise ValueError("sample_weight must be positive for some row, got 0 for every row")
     return weights

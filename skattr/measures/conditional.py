@@ -155,18 +155,14 @@ class Conditional(Measure):
         width = self.bandwidth
         number = isinstance(width, Real) and not isinstance(width, bool)
         if width is not None and not (number and float(width) > 0):
-            raise ValueError(
-                f"bandwidth must be a positive number, inf or None, got {brief(width)}"
-            )
+            raise ValueError(f"bandwidth must be positive, inf or None, got {brief(width)}")
         least = {"n_neighbors": 1, "n_components": 1, "n_bins": 2}
-        for name, lowest in least.items():
+        for name, low in least.items():
             value = getattr(self, name)
             if value is None and name != "n_bins":
                 continue
-            if isinstance(value, bool) or not isinstance(value, Integral) or value < lowest:
-                raise ValueError(
-                    f"{name} must be an integer, at least {lowest}, got {brief(value)}"
-                )
+            if isinstance(value, bool) or not isinstance(value, Integral) or value < low:
+                raise ValueError(f"{name} must be an integer, at least {low}, got {brief(value)}")
 
     def _learn(self, background: Background, attributions: Sequence[tuple[int, ...]]) -> None:
         if len(background) < ENOUGH:

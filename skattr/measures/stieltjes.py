@@ -166,9 +166,7 @@ class Stieltjes(OnDomain):
         if jumps is None:
             return {}
         if not isinstance(jumps, dict):
-            raise TypeError(
-                f"jumps must be a dict {{column: numbers}} or a function, got {jumps!r}"
-            )
+            raise TypeError(f"jumps must be a dict or a function, got {jumps!r}")
         result = {}
         for name, numbers in jumps.items():
             known = name in self.names_

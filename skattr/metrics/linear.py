@@ -124,9 +124,7 @@ def as_models(array: Any, name: str) -> np.ndarray:
     try:
         result = np.asarray(array, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"{name} must be (d,) or (m, d), with rows of one length: {error}"
-        ) from error
+        raise ValueError(f"{name} must have rows of one length: {error}") from error
     if result.ndim not in (1, 2) or 0 in result.shape:
         raise ValueError(f"{name} must be (d,), or (m, d) for m models, got shape {result.shape}")
     if not np.isfinite(result).all():

@@ -136,9 +136,7 @@ def region_gradients(
     if not hasattr(network, "regions"):
         gradients = np.atleast_2d(as_models(network, "gradients of regions"))
         if gradients.shape[1] != d:
-            raise ValueError(
-                f"regions must have {d} features, as the moments, got {gradients.shape[1]}"
-            )
+            raise ValueError(f"regions must have {d} features, got {gradients.shape[1]}")
         return gradients, True
     box = as_box(domain, d)
     if d <= ENUMERATED:

@@ -56,9 +56,7 @@ class SolutionSet:
         """
         points = as_models(m, "m")
         if points.shape[-1] != len(self.box):
-            raise ValueError(
-                f"m must have {len(self.box)} coordinates, as the domain, got {points.shape[-1]}"
-            )
+            raise ValueError(f"m must have {len(self.box)} coordinates, got {points.shape[-1]}")
         inside = ((points >= self.box[:, 0]) & (points <= self.box[:, 1])).all(axis=-1)
         far = np.abs(points @ self.far.T) >= self.far_alpha
         near = np.abs(points @ self.near.T) < self.near_alpha

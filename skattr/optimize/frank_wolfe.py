@@ -336,9 +336,7 @@ def _functions(models: Any, d: int) -> list[Callable]:
     ):
         weights = np.atleast_2d(as_models(models, "models"))
         if weights.shape[1] != d:
-            raise ValueError(
-                f"models must have {d} weights, one per column of atoms, got {weights.shape[1]}"
-            )
+            raise ValueError(f"models must have {d} weights, got {weights.shape[1]}")
         return [w.__rmatmul__ for w in weights]
     for number, model in enumerate(models):
         features = getattr(model, "n_features_in_", d)

@@ -44,9 +44,7 @@ def mixture(components: Sequence[Measure | str], weights: Any) -> LinearCombinat
     """
     numbers = np.asarray(weights, dtype=np.float64)
     if numbers.shape != (len(components),) or len(components) == 0:
-        raise ValueError(
-            f"weights must have shape ({len(components)},), one per component, got {numbers.shape}"
-        )
+        raise ValueError(f"weights must have shape ({len(components)},), got {numbers.shape}")
     if not np.isfinite(numbers).all():
         raise ValueError("weights must be finite")
     pairs = zip(numbers.tolist(), components, strict=True)

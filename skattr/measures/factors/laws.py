@@ -188,9 +188,7 @@ def uniform_law(background: Background, k: int, domain: dict) -> Interval | Leve
     name = background.names[k]
     if background.levels[k]:
         if k in domain:
-            raise ValueError(
-                f"domain must name columns of numbers, got {name!r}, which holds levels"
-            )
+            raise ValueError(f"domain must name columns of numbers, but {name!r} holds levels")
         return Levels(frames.distinct_levels(background.column(k)), name)
     if k in domain:
         low, high = domain[k]
