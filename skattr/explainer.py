@@ -40,7 +40,7 @@ from skattr.inputs import (
 from skattr.measures import LinearCombination, Measure, as_measure
 from skattr.measures.background import Background, check_weights, drop_zero_weights
 from skattr.measures.base import as_terms, copy_terms
-from skattr.measures.dependence import dependent_in_words
+from skattr.measures.learned.dependence import dependent_in_words
 from skattr.messages import brief
 from skattr.parallel import in_order
 from skattr.pieces import Pieces

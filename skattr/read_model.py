@@ -12,7 +12,7 @@ from skattr.engines import Rows
 from skattr.inputs import named_outputs
 from skattr.pieces import Grid, Output, Pieces, as_pieces, choose_output
 from skattr.pieces.preprocessing.row_independence import check_row_independence
-from skattr.storage import Kept
+from skattr.storage import PicklableTable
 
 BLOCK = 2**21  # numbers of X that are encoded together: bounds the memory of `explain`
 
@@ -39,7 +39,7 @@ class ReadModel:
         Whether X is a frame.
     output : Output
         What is explained.
-    row : Kept
+    row : PicklableTable
         One row that the model takes.
     refuted : str or None
         Why what was read is not what the model predicts.
@@ -62,7 +62,7 @@ class ReadModel:
         self.grid: Grid | None = self.pieces.grid
         self.name_levels(X)
 
-    def _choose_output(self, estimator: Any, X: Any, output: str) -> tuple[Output, Kept]:
+    def _choose_output(self, estimator: Any, X: Any, output: str) -> tuple[Output, PicklableTable]:
         """Choose the output and read the model, at the first row that it takes."""
         refusal: ValueError | None = None
         for row in frames.some_rows(X):
@@ -70,7 +70,7 @@ class ReadModel:
             try:
                 chosen = choose_output(estimator, output, row)
                 self._pieces: Pieces | None = as_pieces(chosen, row)
-                return chosen, Kept(row)
+                return chosen, PicklableTable(row)
             except ValueError as error:
                 refusal = refusal or error
         assert refusal is not None

@@ -299,8 +299,8 @@ def unpack_data(packed: dict, arrays: Arrays) -> Any:
     return frame
 
 
-class Kept:
-    """A table that is part of a fitted state: a frame pickles as arrays, as skops needs it."""
+class PicklableTable:
+    """A table in a fitted state, which pickles as arrays, as skops needs it."""
 
     def __init__(self, X: Any) -> None:
         self.X = X
@@ -308,7 +308,7 @@ class Kept:
     def __getstate__(self) -> dict:
         if isinstance(self.X, np.ndarray):
             return {"X": self.X}
-        with suppress(ValueError):  # a column of objects of its own pickles as it is
+        with suppress(ValueError):  # a column of unknown objects pickles as it is
             arrays: dict = {}
             return {"X": (pack_data(self.X, arrays), arrays)}
         return {"X": self.X}

@@ -132,6 +132,7 @@ class Term:
             masses = integral.masses
             if masses is None and self.measure.mass is None:
                 known = each.measure.masses(rows.X, each.attributions)
+                assert known is not None
                 masses = Estimate(known[:, wanted, None])
             parts.append((here, integral.values, masses, integral.certificate))
         n = len(chosen)

@@ -16,15 +16,12 @@ class Normals(Measure):
     def __init__(self, width=1.0):
         self.width = width
 
-    def fit(self, X, sample_weight=None, domain=None, own=None):
-        """Learn means and deviations."""
-        super().fit(X, sample_weight, domain, own)
-        self.means_, self.deviations_ = moments(self.background_.X, self.background_.weights)
-        return self
+    def _learn(self, background, attributions):
+        self.means_, self.deviations_ = moments(background.X, background.weights)
 
     @property
     def n_uniforms(self):
-        """One a column."""
+        """One per column."""
         return len(self.means_)
 
     def reference(self):

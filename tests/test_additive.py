@@ -39,7 +39,7 @@ from skattr.measures import (
     ScaledCoefficient,
     Uniform,
 )
-from skattr.measures.quadrature import mean_on
+from skattr.measures.factors.quadrature import mean_on
 from skattr.pieces import Additive, BlackBox
 
 pytestmark = pytest.mark.filterwarnings("ignore:Found unknown categories")

@@ -29,8 +29,8 @@ from skattr.measures import (
     Stieltjes,
     Uniform,
 )
-from skattr.measures.signed import signed, total
-from skattr.measures.signed_laws import Law, Part, atom, combined, discrete
+from skattr.measures.signed.laws import Law, Part, atom, combined, discrete
+from skattr.measures.signed.measure import signed, total
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 3)) + RNG.normal(size=(40, 1))
@@ -459,7 +459,7 @@ def test_bad_input():
         check("nonsense", X)
     with pytest.raises(ValueError, match="domain has shape"):
         check("uniform", X, domain=[[0, 1]])
-    with pytest.raises(ValueError, match=r"points have shape \(1, 2\)"):
+    with pytest.raises(ValueError, match=r"points must have 3 columns, got shape \(1, 2\)"):
         check("partial_dependence", X, points=[[1.0, 2.0]])
 
 
@@ -500,11 +500,11 @@ def test_bound_on_the_distance_to_gradient_times_input():
 def test_bad_bounds():
     data = np.random.default_rng(0).random((5, 2))
     good = {"hessian": 1.0, "baseline": [0, 0]}
-    with pytest.raises(ValueError, match=r"x=\[2.0, 0.0\] is not a point of the domain"):
+    with pytest.raises(ValueError, match=r"x must be a point of the domain.*got \[2.0, 0.0\]"):
         bound("uniform", data, [2.0, 0.0], **good)
     with pytest.raises(ValueError, match="number of at least 0"):
         bound("uniform", data, [0.5, 0.0], **good | {"hessian": -1.0})
     with pytest.raises(TypeError, match="a number or a function"):
         bound("uniform", data, [0.5, 0.0], **good | {"hessian": "large"})
-    with pytest.raises(ValueError, match="hessian returns"):
+    with pytest.raises(ValueError, match="hessian must return"):
         bound("uniform", data, [0.5, 0.0], **good | {"hessian": lambda Y: np.ones(len(Y))})

@@ -763,7 +763,7 @@ def test_axioms_and_metrics_given_no_table(what):
             with pytest.raises(ValueError, match=r"values|truth|weights"):
                 call()
     if what in ("None", "text"):
-        with pytest.raises(ValueError, match=r"x must be|x=.* is not a point"):
+        with pytest.raises(ValueError, match="x must be"):
             axioms.bound("partial_dependence", X, bad, hessian=1.0, baseline=zero)
 
 

@@ -12,13 +12,13 @@ from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LinearRegression
 
 from skattr.engines import laws
-from skattr.measures import mixture
-from skattr.measures.copula import learn_copula
-from skattr.measures.full_mixture import Fit as FullFit
-from skattr.measures.full_mixture import full_step, learn_full_mixture
-from skattr.measures.gaussian import learn_gaussian
-from skattr.measures.laws import Normal
-from skattr.measures.mixture import Fit, em_step, learn_mixture
+from skattr.measures.factors.laws import Normal
+from skattr.measures.learned import mixture
+from skattr.measures.learned.copula import learn_copula
+from skattr.measures.learned.full_mixture import Fit as FullFit
+from skattr.measures.learned.full_mixture import full_step, learn_full_mixture
+from skattr.measures.learned.gaussian import learn_gaussian
+from skattr.measures.learned.mixture import Fit, em_step, learn_mixture
 from skattr.pieces import as_pieces, choose_output
 
 LEARN = [learn_gaussian, learn_copula, learn_mixture, learn_full_mixture]

@@ -31,7 +31,7 @@ from skattr.measures import (
 )
 from skattr.measures.background import Background
 from skattr.measures.base import as_terms
-from skattr.measures.dependence import dependent_columns
+from skattr.measures.learned.dependence import dependent_columns
 
 rng = np.random.default_rng(0)
 X = pd.DataFrame(rng.normal(size=(30, 3)), columns=["age", "height", "weight"])

@@ -1,7 +1,9 @@
 """What `import skattr` shows, and what it does not wait for."""
 
+import ast
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +18,21 @@ PUBLIC = [
     "Curve", "Explanation", "MeasureExplainer", "__version__", "axioms", "datasets", "engines",
     "measures", "metrics", "optimize", "plot", "write_report",
 ]  # fmt: skip
+
+
+SURFACE = {
+    "axioms": "AxiomTable Bound Cell Coordinate Symmetrised Witness bound check",
+    "datasets": "load_flats make_flats",
+    "measures": "Atoms Baseline Coefficient Conditional Density Dirac Expectation "
+    "LinearCombination Measure PartialDependence ProductMarginal Sampler ScaledCoefficient "
+    "Stieltjes Uniform",
+    "metrics": "Agreement Faithfulness Perturbation RegionScore SolutionSet agreement "
+    "center_of_mass deletion f1 faithfulness first_moments insertion precision recall "
+    "relu_precision relu_recall solution_set",
+    "optimize": "FrankWolfeMeasure MeasureSearchCV OptimalCenter SquaredLoss ThresholdLoss mixture "
+    "optimal_center scorer",
+    "plot": "bar beeswarm compare curve heatmap regions waterfall",
+}
 
 
 def run(program):
@@ -63,6 +80,14 @@ def test_dir_shows_what_is_public():
     assert dir(skattr) == sorted(PUBLIC) == sorted(skattr.__all__)
 
 
+@pytest.mark.parametrize("module", SURFACE)
+def test_public_names_of_modules(module):
+    """What a public module shows is chosen, and is there."""
+    public = getattr(skattr, module)
+    assert list(public.__all__) == SURFACE[module].split()
+    assert all(hasattr(public, name) for name in public.__all__)
+
+
 def test_public_names_after_import_skattr():
     program = f"""
 import skattr
@@ -91,9 +116,6 @@ def test_star_import_and_names_are_the_same_objects():
 
 def test_type_checkers_see_the_names_that_are_imported_late():
     """The imports under TYPE_CHECKING and the public names are the same."""
-    import ast
-    from pathlib import Path
-
     tree = ast.parse(Path(skattr.__file__).read_text())
     (block,) = [node for node in tree.body if isinstance(node, ast.If)]
     names = [alias.name for node in block.body for alias in node.names]
@@ -105,3 +127,53 @@ def test_an_unknown_name():
         skattr.nothing  # noqa: B018
     with pytest.raises(ImportError, match="cannot import name 'nothing'"):
         exec("from skattr import nothing")
+
+
+# A module may import those of earlier layers, but none of its own layer or of later ones.
+LAYERS = (
+    ("kernels",),
+    ("measures", "pieces"),
+    ("curves",),
+    ("engines",),
+    ("read_model", "terms"),
+    ("solution",),
+    ("explainer",),
+)
+
+
+def imported_parts():
+    """Which parts of skattr (modules or folders) each part imports, anywhere in its files."""
+    root = Path(skattr.__file__).parent
+    parts = {path.stem for path in root.iterdir()}
+    graph = {part: set() for part in parts}
+    for path in root.rglob("*.py"):
+        part = path.relative_to(root).with_suffix("").parts[0]
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                assert node.level == 0, f"{path}: imports are absolute"
+                names = [f"{node.module}.{alias.name}" for alias in node.names]
+            else:
+                continue
+            for package, _, rest in (name.partition(".") for name in names):
+                imported = rest.split(".")[0]
+                if package == "skattr" and imported in parts - {part}:
+                    graph[part].add(imported)
+    return graph
+
+
+@pytest.mark.parametrize("number", range(len(LAYERS)))
+def test_imports_go_one_way(number):
+    graph = imported_parts()
+    for part in LAYERS[number]:
+        reached, new = set(), {part}
+        while new:
+            reached |= new
+            new = set().union(*(graph[each] for each in new)) - reached
+        later = {each for layer in LAYERS[number:] for each in layer} - {part}
+        assert not reached & later
+
+
+def test_kernels_import_nothing_else():
+    assert imported_parts()["kernels"] == set()

@@ -169,7 +169,7 @@ def test_the_module_is_there_after_import():
 @pytest.mark.parametrize(
     "changed, words",
     [
-        ({"kind": "both"}, "kind='both'"),
+        ({"kind": "both"}, "kind must be one of .*, got 'both'"),
         ({"X_background": None}, "X_background"),
         ({"truth": np.zeros((4, 3))}, "not both"),
         ({"truth": np.zeros((4, 2)), "X_background": None}, r"shape \(4, 2\)"),

@@ -28,7 +28,7 @@ from skattr.engines.one_layer_uniform import OneLayerUniform, _values
 from skattr.engines.polytopes import Cells
 from skattr.kernels.cells import relu_means
 from skattr.measures import Conditional, Expectation, Uniform
-from skattr.measures.laws import Interval
+from skattr.measures.factors.laws import Interval
 
 GAUSSIAN = Conditional("gaussian")
 DIAGONAL = Conditional("gmm", n_components=3)
@@ -226,11 +226,11 @@ def test_a_network_without_hidden_layers_is_evaluated_at_the_center():
 def test_full_covariances_are_an_option_of_mixtures():
     assert Conditional("gmm").covariance == "diagonal"
     assert "mixture" in Conditional("gmm").views and "mixture" not in FULL.views
-    with pytest.raises(ValueError, match="covariance is one of"):
+    with pytest.raises(ValueError, match="covariance must be one of"):
         MeasureExplainer(random_perceptron(0, 4, [5]), Conditional("gmm", covariance="tied")).fit(
             table()
         )
-    with pytest.raises(ValueError, match="has no covariance"):
+    with pytest.raises(ValueError, match="covariance must be 'diagonal' for"):
         Conditional("gaussian", covariance="full").fit(table())
 
 

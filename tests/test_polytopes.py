@@ -44,8 +44,9 @@ from skattr.measures import (
     ScaledCoefficient,
     Uniform,
 )
-from skattr.measures.base import FactorsView, Measure
-from skattr.measures.laws import Interval
+from skattr.measures.base import Measure
+from skattr.measures.factors.laws import Interval
+from skattr.measures.views import FactorsView
 from skattr.pieces import Additive, ReluNetwork
 
 SHAPES = [(1, [3]), (1, [4, 3, 2]), (2, [5]), (2, [4, 4]), (3, [4, 3]), (3, [3, 3, 3]),

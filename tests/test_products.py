@@ -53,8 +53,8 @@ from skattr.measures import (
     ProductMarginal,
     ScaledCoefficient,
     Uniform,
-    bumps,
 )
+from skattr.measures.factors import bumps
 from skattr.pieces import BlackBox, Products, Sum
 
 pytestmark = [

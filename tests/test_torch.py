@@ -22,7 +22,7 @@ from skattr.measures import (
     Stieltjes,
     Uniform,
 )
-from skattr.measures.points import ProductPoints
+from skattr.measures.factors.points import ProductPoints
 
 torch = pytest.importorskip("torch")
 rng = np.random.default_rng(0)
@@ -205,9 +205,9 @@ def test_tensor_functions_that_are_wrong():
         return y[:, 0]
 
     wrong = {
-        "changes its input": in_place,
+        "must not change y and x": in_place,
         "shape": lambda y, x, j: y,
-        "returned nan": lambda y, x, j: y[..., 0] * torch.nan,
+        "got nan": lambda y, x, j: y[..., 0] * torch.nan,
         "of shape": lambda y, x, j: y[..., 0].numpy(),
     }
     for words, density in wrong.items():

@@ -623,20 +623,25 @@ def refused(measure, *words, f=line, kind=ValueError, data=X, **settings):
 
 
 def test_wrong_shapes():
-    refused(Density(lambda y, x, j: y), "density returned", "shape (64, 3)", "it must be", "(64,)")
-    refused(Density(lambda y, x, j: 1.0), "density returned", "shape ()")
-    refused(Stieltjes(lambda y, x, j: y[..., :1]), "integrand returned", "it must be numbers")
-    refused(Stieltjes(lambda y, x, j: y[..., 0], product=True), "integrand returned", "3)")
-    refused(Density(lambda y, x, j: np.full(len(y), "word")), "density returned", "numbers")
-    refused(Density(lambda y, x, j: None), "density returned")
-    refused(Atoms(lambda x: x), "build must return two things")
-    refused(Atoms(lambda x: (x, np.ones((3, 1)))), "build returned points of shape (3,)", "(m, 3)")
+    refused(Density(lambda y, x, j: y), "density must return numbers", "shape (64,)",
+            "got", "of shape (64, 3)")  # fmt: skip
+    refused(Density(lambda y, x, j: 1.0), "density must return", "got float64 of shape ()")
+    refused(Stieltjes(lambda y, x, j: y[..., :1]), "integrand must return numbers")
+    refused(Stieltjes(lambda y, x, j: y[..., 0], product=True), "integrand must return", "3)")
     refused(
-        Atoms(lambda x: (np.ones((2, 3)), np.ones((2, 3)))), "weights of shape (2, 3)", "(3, 2)"
+        Density(lambda y, x, j: np.full(len(y), "word")), "density must return numbers", "got <U4"
     )
-    refused(Atoms(lambda x: (np.ones((0, 3)), np.ones((3, 0)))), "points of shape (0, 3)")
-    refused(Sampler(lambda x, j, n, rng: np.ones((n, 2))), "draw returned points", "(m, 3)")
-    refused(Sampler(lambda x, j, n, rng: np.ones((7, 3))), "draw returned 7 points", "64")
+    refused(Density(lambda y, x, j: None), "density must return numbers", "got object")
+    refused(Atoms(lambda x: x), "build must return two things")
+    refused(Atoms(lambda x: (x, np.ones((3, 1)))), "points of shape (m, 3), got (3,)")
+    refused(
+        Atoms(lambda x: (np.ones((2, 3)), np.ones((2, 3)))), "weights of shape (3, 2)", "got (2, 3)"
+    )
+    refused(
+        Atoms(lambda x: (np.ones((0, 3)), np.ones((3, 0)))), "points of shape (m, 3), got (0, 3)"
+    )
+    refused(Sampler(lambda x, j, n, rng: np.ones((n, 2))), "draw must return points", "(m, 3)")
+    refused(Sampler(lambda x, j, n, rng: np.ones((7, 3))), "draw must return 64 points, got 7")
     frame = pd.DataFrame(X, columns=list("abc"))
     measure = Atoms(lambda x: (frame[["a", "b"]], np.ones((3, 30))))
     with pytest.raises(ValueError, match=r"without the columns \['c'\]"):
@@ -651,12 +656,23 @@ def test_values_that_are_no_numbers(bad):
     def factors(y, x, j):
         return np.where(y > 0.5, bad, y)
 
-    refused(Density(here), f"density returned {bad}", "at y = [", "x = [", "j = 1")
-    refused(Stieltjes(here), f"integrand returned {bad}", "at y = [", "x = [", "j = 1")
-    refused(Stieltjes(here), f"integrand returned {bad}", "at y = [", f=TREE)
+    refused(
+        Density(here), f"density must return finite numbers, got {bad} at y = [", "x = [", "j = 1"
+    )
+    refused(
+        Stieltjes(here),
+        f"integrand must return finite numbers, got {bad} at y = [",
+        "x = [",
+        "j = 1",
+    )
+    refused(Stieltjes(here), f"integrand must return finite numbers, got {bad} at y = [", f=TREE)
     for f in (line, TREE):
-        refused(Stieltjes(factors, product=True), f"integrand returned {bad}", "at y = [", f=f)
-    refused(Atoms(lambda x: (x[None], np.full((3, 1), bad))), "weights that are not finite",
+        refused(
+            Stieltjes(factors, product=True),
+            f"integrand must return finite numbers, got {bad} at y = [",
+            f=f,
+        )
+    refused(Atoms(lambda x: (x[None], np.full((3, 1), bad))), "build must return finite weights",
             f"{ROWS[0, 0]}")  # fmt: skip
 
 
@@ -695,16 +711,16 @@ def test_functions_that_write_to_their_input(f):
     for function in (shifts, sorts, compiled):
         for measure in (Density(function), Stieltjes(function)):
             what = "density" if isinstance(measure, Density) else "integrand"
-            refused(measure, f"{what} changes its input", "at y = [", "x = [", "copy()", f=f)
-    refused(Stieltjes(factors, product=True), "integrand changes its input", "at y = [", f=f)
+            refused(measure, f"{what} must not change y and x", "at y = [", "x = [", "copy()", f=f)
+    refused(Stieltjes(factors, product=True), "integrand must not change y and x", "at y = [", f=f)
 
     def build(x):
         x[0] = 7.0
         return x[None], np.ones((3, 1))
 
-    refused(Atoms(build), "build changes its input", str(ROWS[0, 0]), f=f)
+    refused(Atoms(build), "build must not change its input", str(ROWS[0, 0]), f=f)
     explained = ROWS.copy()
-    with pytest.raises(ValueError, match="changes its input"):
+    with pytest.raises(ValueError, match="must not change y and x"):
         fitted(f, Density(shifts)).explain(explained)
     assert np.array_equal(explained, ROWS)
 
@@ -738,20 +754,20 @@ def test_domains_that_are_none():
 
 
 def test_parameters_that_are_none():
-    refused(Density(3), "Density(density=3)", "function", kind=TypeError)
-    refused(Sampler("no"), "Sampler(draw='no')", kind=TypeError)
-    refused(Atoms(None), "Atoms(build=None)", kind=TypeError)
-    refused(Stieltjes(None), "Stieltjes(integrand=None)", "g(y, x, j)", kind=TypeError)
+    refused(Density(3), "Density: density must be a function, got 3", kind=TypeError)
+    refused(Sampler("no"), "Sampler: draw must be a function, got 'no'", kind=TypeError)
+    refused(Atoms(None), "Atoms: build must be a function, got None", kind=TypeError)
+    refused(Stieltjes(None), "integrand must be a function g(y, x, j)", "got None", kind=TypeError)
     refused(Stieltjes([slope, 3, slope]), "function", kind=TypeError)
-    refused(Stieltjes([slope]), "1 integrands", "3 columns")
+    refused(Stieltjes([slope]), "one integrand per column", "got 1 for 3 columns")
     refused(Stieltjes([slope] * 3), "groups", groups={"g": ["x0", "x1"]})
-    refused(Stieltjes(slope, product="yes"), "product is True or False")
-    refused(Stieltjes(slope, jumps=[0.5]), "jumps is a dict", kind=TypeError)
-    refused(Stieltjes(slope, jumps={"nobody": 0.5}), "no column 'nobody'")
+    refused(Stieltjes(slope, product="yes"), "product must be True or False, got 'yes'")
+    refused(Stieltjes(slope, jumps=[0.5]), "jumps must be a dict", kind=TypeError)
+    refused(Stieltjes(slope, jumps={"nobody": 0.5}), "got 'nobody'", "['x0', 'x1', 'x2']")
     refused(Stieltjes(slope, jumps={"x0": np.nan}), "jumps of column 'x0'")
-    refused(Stieltjes(slope, jumps=lambda x, j: [0.5]), "jumps is a dict", kind=TypeError)
-    refused(Coefficient(mass_zero="yes"), "mass_zero is True or False, not 'yes'")
-    refused(ScaledCoefficient(mass_zero=1), "mass_zero is True or False, not 1")
+    refused(Stieltjes(slope, jumps=lambda x, j: [0.5]), "jumps must be a dict", kind=TypeError)
+    refused(Coefficient(mass_zero="yes"), "mass_zero must be True or False, got 'yes'")
+    refused(ScaledCoefficient(mass_zero=1), "mass_zero must be True or False, got 1")
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

@@ -1,4 +1,4 @@
-"""What an attribution guarantees is a property of its measure: axioms, decided on the measure."""
+"""Axioms: the guarantees of an attribution, decided on its measure."""
 
 from skattr.axioms.bounds import Bound, bound
 from skattr.axioms.check import check

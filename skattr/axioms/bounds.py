@@ -23,17 +23,17 @@ from skattr.axioms.check import check
 from skattr.measures import Measure
 from skattr.metrics.solution_sets import as_box
 
-POINTS = 1024  # at which a Hessian is looked at
+POINTS = 1024  # at which a Hessian is evaluated
 
 
 @dataclass(frozen=True, eq=False)
 class Bound:
-    """Theorem 2.1's bound and what it is made of.
+    """The bound of Theorem 2.1 and its parts.
 
     Parameters
     ----------
     value : float
-        |phi(x, f) - gradient_input|₂ is at most that: lipschitz · curvature · radius² / 2.
+        The bound on |phi(x, f) - gradient_input|₂: lipschitz · curvature · radius² / 2.
     paper : float
         The same with the diagonal of the domain in place of the farthest corner: L_x d M / 2 on
         [0, 1]^d.
@@ -46,8 +46,8 @@ class Bound:
     gradient_input : array (d,) or None
         ∇f(x_0) ⊙ (x - x'), if the gradient is known.
     applies : bool or None
-        Whether the measure is sensitive and complete with respect to the baseline, without which
-        the theorem says nothing.
+        Whether the measure is sensitive and complete with respect to the baseline, as the theorem
+        needs.
     curvature_is_exact : bool
         False if M is the largest of finitely many Hessians: then the bound is an estimate.
     """
@@ -109,8 +109,8 @@ def bound(
     center = x if x0 is None else _point(x0, "x0")
     for name, point in (("x", x), ("baseline", baseline), ("x0", center)):
         if point.shape != (d,) or (point < box[:, 0]).any() or (point > box[:, 1]).any():
-            raise ValueError(f"{name}={point.tolist()} is not a point of the domain, which has "
-                             f"{d} columns; give domain")  # fmt: skip
+            raise ValueError(f"{name} must be a point of the domain, which has {d} columns, got "
+                             f"{point.tolist()}; give domain")  # fmt: skip
     row = frames.one_row(x, X)
     table = check(measure, X, sample_weight=sample_weight, baseline=baseline, points=row,
                   domain=box)  # fmt: skip
@@ -137,13 +137,13 @@ def _point(point: Any, name: str) -> np.ndarray:
 
 
 def _curvature(hessian: float | Callable, box: np.ndarray) -> tuple[float, bool]:
-    """Return M, and whether it is given rather than looked for."""
+    """Return M, and whether it is exact: a number rather than a maximum over points."""
     if isinstance(hessian, Real):
         if not 0 <= float(hessian) < np.inf:
-            raise ValueError(f"hessian={hessian!r}: a bound on its norm is a number of at least 0")
+            raise ValueError(f"hessian must be a number of at least 0, got {hessian!r}")
         return float(hessian), True
     if not callable(hessian):
-        raise TypeError(f"hessian is a number or a function, not {type(hessian).__name__}")
+        raise TypeError(f"hessian must be a number or a function, got {type(hessian).__name__}")
     d = len(box)
     points = qmc.Sobol(d, scramble=False).random(POINTS)
     if d <= 10:
@@ -151,7 +151,5 @@ def _curvature(hessian: float | Callable, box: np.ndarray) -> tuple[float, bool]
         points = np.concatenate([points, corners])
     matrices = np.asarray(hessian(box[:, 0] + points * np.diff(box)[:, 0]), float)
     if matrices.shape != (len(points), d, d):
-        raise ValueError(
-            f"hessian returns {matrices.shape} for {len(points)} points of {d} columns"
-        )
+        raise ValueError(f"hessian must return shape {(len(points), d, d)}, got {matrices.shape}")
     return float(np.abs(np.linalg.eigvalsh(matrices)).max()), False

@@ -1,4 +1,4 @@
-"""Simple functions that show what a signed measure does: witnesses against an axiom."""
+"""Simple functions whose integrals show that a signed measure violates an axiom."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from skattr import frames
-from skattr.measures.bins import as_numbers
-from skattr.measures.decomposition import Numbers
-from skattr.measures.signed import Signed
+from skattr.measures.learned.bins import as_numbers
+from skattr.measures.signed.decomposition import Numbers
+from skattr.measures.signed.measure import Signed
 
 
 @dataclass(frozen=True)
 class Cell:
-    """1 where some columns lie above a number, or have a value; 1 everywhere without conditions.
+    """1 where columns lie above numbers or have values; without conditions 1 everywhere.
 
     Parameters
     ----------
@@ -88,9 +88,9 @@ def _short(value: Any) -> str:
 
 
 def telling(mu: Signed, columns: list[int], numbers: Numbers) -> tuple[Callable, float] | None:
-    """Return a simple function of some columns whose integral is not 0, and that, if one is found.
+    """Return a simple function of some columns whose integral is not 0, and the integral, or None.
 
-    `columns` are the positions of those of mu among all.
+    `columns` are the positions of the columns of mu.
     """
     if abs(mu.mass) > 0:
         return Cell(), mu.mass
@@ -111,7 +111,7 @@ def telling(mu: Signed, columns: list[int], numbers: Numbers) -> tuple[Callable,
 
 
 def _corner(mu: Signed, columns: list[int], numbers: Numbers) -> tuple[Callable, float] | None:
-    """Return a corner of the space on which the first product has mass."""
+    """Return the indicator of a corner of the space on which the first product has mass."""
     if not mu.products:
         return None
     above, equal = [], []
@@ -137,8 +137,8 @@ def _corner(mu: Signed, columns: list[int], numbers: Numbers) -> tuple[Callable,
 def negative_tail(
     mu: Signed, columns: list[int], numbers: Numbers
 ) -> tuple[Callable, float] | None:
-    """Return a half-space or a value of one column with negative mass, the lowest, if any has."""
-    found: list[tuple[Callable, float]] = []
+    """Return a half-space or a value of one column with the most negative mass, or None."""
+    cells: list[tuple[Callable, float]] = []
     for i, k in enumerate(columns):
         law = mu.marginal(i)
         if law is None or law.is_zero:
@@ -147,18 +147,18 @@ def negative_tail(
         if len(law.points):
             best = int(np.argmin(law.masses))
             value = numbers.value(k, law.points[best])
-            found.append((Cell(equal=((k, name, value),)), float(law.masses[best])))
+            cells.append((Cell(equal=((k, name, value),)), float(law.masses[best])))
         if not numbers.levels[k]:
             cuts = law.cuts()
             masses = [law.above(s) for s in cuts]
             best = int(np.argmin(masses))
-            found.append((Cell(((k, name, float(cuts[best])),)), float(masses[best])))
-    lowest = min(found, key=lambda each: each[1], default=None)
+            cells.append((Cell(((k, name, float(cuts[best])),)), float(masses[best])))
+    lowest = min(cells, key=lambda each: each[1], default=None)
     return lowest if lowest is not None and lowest[1] < -1e-12 else None
 
 
 def mass_of(mu: Signed, above: list, equal: list) -> float:
-    """Return the mass of a cell, conditions by the columns of mu."""
+    """Return the mass of a cell, with conditions (column of mu, number)."""
     inside = np.ones(len(mu.weights), bool)
     for i, s in above:
         inside &= mu.points[:, i] > s

@@ -1,4 +1,4 @@
-"""Positivity of Stieltjes integrands: complete monotonicity, looked for on a grid of boxes."""
+"""Positivity of Stieltjes integrands: complete monotonicity, tested on random boxes."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 
 from skattr.axioms.table import Finding, Witness
-from skattr.measures.decomposition import Decomposition
+from skattr.measures.signed.decomposition import Decomposition
 from skattr.measures.written import as_point
 
-BOXES = 256  # looked at for each feature and point
+BOXES = 256  # per feature and point
 SUBSETS = 1024  # of columns, at most
 
 
 def completely_monotone(written: Decomposition, points: list, positive: Finding) -> Finding:
     """Tell whether Δ_u(g; a, b) ≥ 0 for all boxes [a, b] and sets u of columns.
 
-    A box with a negative increment refutes it; finding none proves nothing. Measures that are not
+    A box with a negative increment disproves it; without one it is not decided. Other measures than
     Stieltjes integrals have the distribution function μ([l, y]), completely monotone iff μ ≥ 0.
     """
     integrands = [(c, term) for c, term in written.terms if "increments" in term.views]
@@ -28,11 +28,11 @@ def completely_monotone(written: Decomposition, points: list, positive: Finding)
         return Finding(None)
     coefficient, term = integrands[0]
     for row, x in enumerate(points):
-        for own in written.own:
-            found = _negative(coefficient, term, as_point(x), own)
-            if found is not None:
-                low, high, u, value = found
-                name = written.numbers.names[own[0]]
+        for columns in written.attributions:
+            lowest = _negative(coefficient, term, as_point(x), columns)
+            if lowest is not None:
+                low, high, u, value = lowest
+                name = written.numbers.names[columns[0]]
                 words = (
                     f"{name}, point {row}: the increment over columns {list(u)} of the box "
                     f"{_short(low)} to {_short(high)} is {value:.4g}"
@@ -41,8 +41,8 @@ def completely_monotone(written: Decomposition, points: list, positive: Finding)
     return Finding(None)
 
 
-def _negative(coefficient: float, term: Any, x: np.ndarray, own: tuple) -> tuple | None:
-    """Return a box, columns and an increment below 0, the lowest, or None."""
+def _negative(coefficient: float, term: Any, x: np.ndarray, columns: tuple) -> tuple | None:
+    """Return the box and columns of the lowest increment, and this, if it is negative."""
     sides = term.sides_
     d = len(sides)
     rng = np.random.default_rng(0)
@@ -60,7 +60,7 @@ def _negative(coefficient: float, term: Any, x: np.ndarray, own: tuple) -> tuple
             y = low.copy()
             up = [k for k in u if k not in v]
             y[:, up] = high[:, up]
-            values = np.asarray(term.at(y, x.copy(), own))
+            values = np.asarray(term.at(y, x.copy(), columns))
             values = coefficient * (values.prod(axis=-1) if term.product else values)
             total += (-1) ** len(v) * values
             scale += np.abs(values)

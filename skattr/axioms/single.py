@@ -1,4 +1,4 @@
-"""Axioms of one μ_{j,x} (MATH.md, section 2), each a function of the measure written out."""
+"""Axioms of one μ_{j,x} (MATH.md, section 2), each a function of the signed measure."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import numpy as np
 
 from skattr.axioms.functions import Cell, Coordinate, negative_tail, telling
 from skattr.axioms.table import Finding, Witness
-from skattr.measures.decomposition import Numbers
-from skattr.measures.signed import Signed
-from skattr.measures.signed_laws import ROUNDING, Law, atom, combined
+from skattr.measures.signed.decomposition import Numbers
+from skattr.measures.signed.laws import ROUNDING, Law, atom, combined
+from skattr.measures.signed.measure import Signed
 
-NEAR = 1e-9  # of numbers of size 1: what moments and tails may be off
+NEAR = 1e-9  # the rounding of moments and tails of size 1
 
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """μ_{j,x} and where it comes from."""
+    """μ_{j,x}, with j and x."""
 
     mu: Signed
     j: int
@@ -37,7 +37,7 @@ class Case:
         return list(range(len(self.x)))
 
     def broken(self, value: float, function: Any, result: float, wanted: str) -> Finding:
-        """Return that an axiom does not hold, with its witness."""
+        """Return the finding that an axiom is violated, with its witness."""
         words = f"{self.feature}, point {self.row}: f = {function} gets {result:.4g}, {wanted}"
         return Finding(
             False, float(value), Witness(self.feature, self.row, function, float(result), words)
@@ -60,11 +60,11 @@ def sensitivity(case: Case) -> Finding:
     if image.is_zero is not False:
         return Finding(image.is_zero, 0.0 if image.is_zero else np.nan)
     others = [k for k in case.columns if k != case.j]
-    found = telling(image, others, case.numbers)
+    shown = telling(image, others, case.numbers)
     value = image.size
-    if found is None:
+    if shown is None:
         return Finding(False, value)
-    return case.broken(value, *found, f"though it ignores {case.feature}")
+    return case.broken(value, *shown, f"though it ignores {case.feature}")
 
 
 def positivity(case: Case) -> Finding:
@@ -120,7 +120,7 @@ def monotonicity(case: Case, sensitive: Finding) -> Finding:
 
 
 def _atoms_upwards(case: Case) -> Finding:
-    """Add up the atoms of each line along y_j from above."""
+    """Sum the atoms of each line along y_j from above."""
     points, weights = case.mu.points, case.mu.weights
     if np.isnan(points[:, case.j]).any():
         return Finding(None)
@@ -135,8 +135,8 @@ def _atoms_upwards(case: Case) -> Finding:
     lowest = int(np.argmin(tails))
     if tails[lowest] >= -NEAR * np.abs(weights).max():
         return Finding(True, 0.0)
-    place = order[lowest]
-    equal = tuple((k, case.numbers.names[k], case.numbers.value(k, points[place, k]))
+    point = points[order[lowest]]
+    equal = tuple((k, case.numbers.names[k], case.numbers.value(k, point[k]))
                   for k in case.columns if k != case.j)  # fmt: skip
     same = lowest + 1 < len(line) and line[lowest + 1] == line[lowest]
     s = height[lowest] / 2 + height[lowest + 1] / 2 if same else height[lowest] - 1.0
@@ -166,16 +166,16 @@ def _product_upwards(case: Case) -> Finding:
 
 
 def rest_of_marginal(case: Case) -> Law | None:
-    """Return δ_{x_j} less the marginal of μ_{j,x} on column j."""
-    own = case.mu.marginal(case.j)
-    return None if own is None else combined([(1.0, atom(case.x[case.j])), (-1.0, own)])
+    """Return δ_{x_j} minus the marginal of μ_{j,x} on column j."""
+    marginal = case.mu.marginal(case.j)
+    return None if marginal is None else combined([(1.0, atom(case.x[case.j])), (-1.0, marginal)])
 
 
 def other_marginals(case: Case) -> Finding:
     """Tell whether the marginals on the other columns are 0: functions of y_k get nothing."""
     if abs(case.mu.mass) > 0:
         return case.broken(abs(case.mu.mass), Cell(), case.mu.mass, "not 0")
-    found = [Finding(True, 0.0)]
+    findings = [Finding(True, 0.0)]
     for k in case.columns:
         if k == case.j:
             continue
@@ -189,7 +189,7 @@ def other_marginals(case: Case) -> Finding:
             continue
         image = case.mu.without([i for i in case.columns if i != k])
         shown = telling(image, [k], case.numbers)
-        found.append(
+        findings.append(
             Finding(False, value) if shown is None else case.broken(value, *shown, "not 0")
         )
-    return max(found, key=lambda each: (each.holds is False, each.value))
+    return max(findings, key=lambda each: (each.holds is False, each.value))

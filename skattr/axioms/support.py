@@ -1,4 +1,4 @@
-"""How much of a measure lies where there are no data."""
+"""The share of a measure that lies where there are no data."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import numpy as np
 
 from skattr.axioms.single import Case
 from skattr.axioms.table import Finding
-from skattr.measures.decomposition import Decomposition
-from skattr.measures.signed import Signed
-from skattr.measures.signed_laws import Law
+from skattr.measures.signed.decomposition import Decomposition
+from skattr.measures.signed.laws import Law
+from skattr.measures.signed.measure import Signed
 
-DRAWS = 512  # points that stand for a product
+DRAWS = 512  # points that represent a product
 BLOCK = 2**22  # distances at a time
-USUAL = 0.95  # share of the rows that are nearer than that to another row
+USUAL = 0.95  # share of the rows that are near to another row
 
 
 def off_support(written: Decomposition, cases: list[list[Case]]) -> tuple[Finding, str]:
@@ -33,41 +33,41 @@ def off_support(written: Decomposition, cases: list[list[Case]]) -> tuple[Findin
             shares.append(float(weights @ ruler.far(points)) / size)
     value = float(np.mean(shares)) if shares else 0.0
     note = "share of mass farther from the rows than these are from each other"
-    return Finding(value == 0, value), note + (f", {DRAWS} points a product" if drawn else "")
+    return Finding(value == 0, value), note + (f", {DRAWS} points per product" if drawn else "")
 
 
 class _Ruler:
     def __init__(self, written: Decomposition) -> None:
         self.levels = written.numbers.levels
         self.sorted = [np.sort(column[~np.isnan(column)]) for column in written.rows.T]
-        self.rows = self._places(np.unique(written.rows, axis=0))
+        self.rows = self._ranks(np.unique(written.rows, axis=0))
         nearest = self._nearest(self.rows, not_itself=True)
         self.radius = float(np.quantile(nearest, USUAL)) if len(nearest) > 1 else 0.0
 
     def far(self, points: np.ndarray) -> np.ndarray:
         """Return which points are far from all rows."""
-        return self._nearest(self._places(points)) > self.radius * (1 + 1e-9)
+        return self._nearest(self._ranks(points)) > self.radius * (1 + 1e-9)
 
-    def _places(self, points: np.ndarray) -> np.ndarray:
+    def _ranks(self, points: np.ndarray) -> np.ndarray:
         """Return mid-ranks between 0 and 1, and levels as they are; missing values at -1."""
-        found = np.empty(points.shape)
+        ranks = np.empty(points.shape)
         for k, values in enumerate(self.sorted):
             column = points[:, k]
             if self.levels[k]:
-                found[:, k] = np.where(np.isnan(column), -1.0, column)
+                ranks[:, k] = np.where(np.isnan(column), -1.0, column)
                 continue
             both = [np.searchsorted(values, column, side=side) for side in ("left", "right")]
             rank = (both[0] + both[1]) / 2 / max(len(values), 1)
-            found[:, k] = np.where(np.isnan(column), -1.0, rank)
-        return found
+            ranks[:, k] = np.where(np.isnan(column), -1.0, rank)
+        return ranks
 
-    def _nearest(self, places: np.ndarray, not_itself: bool = False) -> np.ndarray:
+    def _nearest(self, ranks: np.ndarray, not_itself: bool = False) -> np.ndarray:
         """Return the distance to the nearest row."""
         numbers, levels = ~self.levels, self.levels
-        result = np.empty(len(places))
+        result = np.empty(len(ranks))
         step = max(1, BLOCK // max(len(self.rows), 1))
-        for start in range(0, len(places), step):
-            block = places[start : start + step]
+        for start in range(0, len(ranks), step):
+            block = ranks[start : start + step]
             a, b = block[:, numbers], self.rows[:, numbers]
             square = (a**2).sum(1)[:, None] + (b**2).sum(1) - 2 * a @ b.T
             for k in np.flatnonzero(levels):
@@ -75,14 +75,14 @@ class _Ruler:
             if not_itself:
                 rows = np.arange(len(block))
                 square[rows, start + rows] = np.inf
-            # differences of squares of size d round: what is not told from 0 is 0
-            square[square < 1e-12 * max(1, places.shape[1])] = 0.0
+            # differences of squares of size d have rounding errors
+            square[square < 1e-12 * max(1, ranks.shape[1])] = 0.0
             result[start : start + step] = np.sqrt(square.min(axis=1))
         return result
 
 
 def _spread(mu: Signed) -> tuple[np.ndarray, np.ndarray]:
-    """Return points that stand for |μ|, and their weights."""
+    """Return points that represent |μ|, and their weights."""
     points, weights = [mu.points], [np.abs(mu.weights)]
     rng = np.random.default_rng(0)
     for weight, laws in mu.products:
@@ -93,7 +93,7 @@ def _spread(mu: Signed) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _draws(law: Law, rng: np.random.Generator) -> np.ndarray:
-    """Return points of the law's size, one for each of evenly spread shares, in any order."""
+    """Return random points of |law|."""
     masses = np.abs([*law.masses.tolist(), *(w for w, _ in law.parts)])
     which = rng.choice(len(masses), DRAWS, p=masses / masses.sum())
     result = np.append(law.points, np.zeros(len(law.parts)))[which]

@@ -1,4 +1,4 @@
-"""The answer of `check`: one row an axiom."""
+"""The result of `check`: one row per axiom."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ import pandas as pd
 
 @dataclass(frozen=True, eq=False)
 class Witness:
-    """What breaks an axiom.
+    """A violation of an axiom.
 
     Parameters
     ----------
     feature : label or None
-        The attribution concerned.
+        The attribution.
     row : int or None
-        Which of the points that were looked at.
+        The position of the point among those that were checked.
     function : callable or None
         A simple function of X that shows it, which an explainer takes as a model.
     value : float
-        What comes out, where the axiom asks for something else.
+        Its attribution, which the axiom does not allow.
     words : str
-        What is shown.
+        The violation in words.
     """
 
     feature: Any
@@ -40,7 +40,7 @@ class Witness:
 
 @dataclass(frozen=True, eq=False)
 class Finding:
-    """Whether an axiom holds, by how much it is broken at most, and what breaks it."""
+    """Whether an axiom holds, by how much it is violated at most, and a witness."""
 
     holds: bool | None
     value: float = np.nan
@@ -48,7 +48,7 @@ class Finding:
 
 
 def worst(findings: Iterable[Finding]) -> Finding:
-    """Return what is left of many: broken if one is, not decided if one is not."""
+    """Return the finding for all: violated if one is, else not decided if one is not."""
     findings = list(findings)
     values = [each.value for each in findings if not np.isnan(each.value)]
     value = max(values, default=np.nan)
@@ -67,18 +67,18 @@ def _size(value: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class AxiomTable:
-    """What a measure guarantees.
+    """Which axioms a measure satisfies.
 
     Parameters
     ----------
     measure : str
     findings : dict of name: Finding
     points : frame or array
-        The explained points that were looked at: rows of the background, unless given.
+        The explained points that were checked.
     total_variation : array (n_points, n_attributions)
         Of each μ_{j,x}; NaN where not known.
     notes : dict of name: str
-        What is to be known about a row.
+        Remarks on axioms.
     """
 
     measure: str
@@ -93,7 +93,7 @@ class AxiomTable:
     def to_frame(self) -> pd.DataFrame:
         """Return the table: `holds` (True, False, None: not decided), `value`, `witness`.
 
-        The value says by how much an axiom is broken at most over functions with |f| ≤ 1, 0 if it
+        The value is by how much an axiom is violated at most over functions with |f| ≤ 1, 0 if it
         holds; for `total_variation` and `off_support` it is the number itself.
         """
         rows = self.findings.values()
@@ -111,10 +111,10 @@ class AxiomTable:
         lines = [("axiom", "holds", "value", "witness")]
         for name, each in self.findings.items():
             value = "" if np.isnan(each.value) else f"{each.value:.4g}"
-            said = str(each.witness) if each.witness is not None else self.notes.get(name, "")
-            lines.append((name, words[each.holds], value, said))
+            note = str(each.witness) if each.witness is not None else self.notes.get(name, "")
+            lines.append((name, words[each.holds], value, note))
         widths = [max(len(line[c]) for line in lines) for c in range(3)]
-        text = [f"{self.measure}, looked at {len(self.points)} points"]
+        text = [f"{self.measure}, checked at {len(self.points)} points"]
         for line in lines:
             cells = [part.ljust(width) for part, width in zip(line, widths, strict=False)]
             text.append("  ".join([*cells, line[3]]).rstrip())

@@ -12,9 +12,9 @@ from skattr.axioms.functions import Cell, Symmetrised, telling
 from skattr.axioms.single import Case, other_marginals, rest_of_marginal
 from skattr.axioms.table import Finding, Witness, worst
 from skattr.measures import Dirac
-from skattr.measures.decomposition import Decomposition
-from skattr.measures.signed import Signed, total
-from skattr.measures.signed_laws import Law, atom, combined
+from skattr.measures.signed.decomposition import Decomposition
+from skattr.measures.signed.laws import Law, atom, combined
+from skattr.measures.signed.measure import Signed, total
 
 FEW = 6  # columns up to which all pairs are exchanged
 
@@ -22,7 +22,7 @@ FEW = 6  # columns up to which all pairs are exchanged
 def completeness(
     written: Decomposition, cases: list[list[Case]], points: list, baseline: Any
 ) -> tuple[Finding, str]:
-    """Tell whether Σ_j μ_{j,x} = δ_x - δ_p, or δ_x less one law for all x, and say which."""
+    """Tell whether Σ_j μ_{j,x} is δ_x minus the baseline or one law for all x, and which."""
     rests = [
         total([(1.0, written.point(x)), *((-1.0, case.mu) for case in each)])
         for x, each in zip(points, cases, strict=True)
@@ -31,24 +31,24 @@ def completeness(
         goal, name = written.point(baseline), "the baseline"
     else:
         goal, name = _common_law(written, rests)
-    found = []
+    findings = []
     for row, rest in enumerate(rests):
         off = total([(1.0, goal), (-1.0, rest)])  # Σ μ - (δ_x - goal)
         if off.is_zero is not False:
-            found.append(Finding(off.is_zero, 0.0 if off.is_zero else np.nan))
+            findings.append(Finding(off.is_zero, 0.0 if off.is_zero else np.nan))
             continue
         shown = telling(off, list(range(off.d)), written.numbers)
-        words = f"point {row}: the attributions do not add up to f(x) less {name}"
+        words = f"point {row}: the attributions do not add up to f(x) minus {name}"
         if shown is not None:
             words = f"point {row}: f = {shown[0]} adds up to {shown[1]:.4g} too much"
         function, value = shown if shown is not None else (None, np.nan)
-        found.append(Finding(False, off.size, Witness(None, row, function, value, words)))
-    result = worst(found)
+        findings.append(Finding(False, off.size, Witness(None, row, function, value, words)))
+    result = worst(findings)
     return result, f"with respect to {name}" if result.holds else ""
 
 
 def _common_law(written: Decomposition, rests: list[Signed]) -> tuple[Signed, str]:
-    """Return the law that attributions could add up to f(x) less the mean of."""
+    """Return the law that attributions may be complete with respect to, and its name."""
     first = rests[0]
     if first.mass == 1 or abs(first.mass - 1) < 1e-9:
         if first.negative == 0 and not first.hidden:
@@ -61,27 +61,27 @@ def _common_law(written: Decomposition, rests: list[Signed]) -> tuple[Signed, st
 
 
 def additive_recovery(cases: list[list[Case]], baseline: np.ndarray | None) -> Finding:
-    """Tell whether f = Σ f_k(y_k) gets f_j(x_j) less the mean of f_j under one law for all x."""
-    found = [other_marginals(case) for each in cases for case in each]
+    """Tell whether f = Σ f_k(y_k) gets f_j(x_j) minus the mean of f_j under one law for all x."""
+    findings = [other_marginals(case) for each in cases for case in each]
     for j in range(len(cases[0])):
         rests = [rest_of_marginal(each[j]) for each in cases]
         known = [rest for rest in rests if rest is not None]
         if len(known) < len(rests):
-            found.append(Finding(None))
+            findings.append(Finding(None))
             continue
         goal = atom(baseline[j]) if baseline is not None else known[0]
         for each, rest in zip(cases, known, strict=True):
-            found.append(_own_marginal(each[j], rest, goal))
-    return worst(found)
+            findings.append(_same_marginal(each[j], rest, goal))
+    return worst(findings)
 
 
-def _own_marginal(case: Case, rest: Law, goal: Law) -> Finding:
-    """Tell whether a law is the one wanted, which is a probability."""
+def _same_marginal(case: Case, rest: Law, goal: Law) -> Finding:
+    """Tell whether `rest` is `goal`, and `goal` a probability."""
     if goal.sign != 1 or abs(goal.mass - 1) > 1e-9:
-        own = case.mu.without([k for k in case.columns if k != case.j])
-        function, value = telling(own, [case.j], case.numbers) or (Cell(), 0.0)
-        wanted = f"not f(x) less a mean over {case.feature}"
-        return case.broken(own.size, function, value, wanted)
+        marginal = case.mu.without([k for k in case.columns if k != case.j])
+        function, value = telling(marginal, [case.j], case.numbers) or (Cell(), 0.0)
+        wanted = f"not f(x) minus a mean over {case.feature}"
+        return case.broken(marginal.size, function, value, wanted)
     off = combined([(1.0, rest), (-1.0, goal)])
     size = off.variation[0]
     if size <= 1e-9:
@@ -95,27 +95,28 @@ def _own_marginal(case: Case, rest: Law, goal: Law) -> Finding:
     else:
         s = float(cuts[np.argmax([abs(off.above(s)) for s in cuts])])
         function, value = Cell(((case.j, case.feature, s),)), off.above(s)
-    return case.broken(size, function, -value, "more than f(x) less its mean")
+    return case.broken(size, function, -value, "more than f(x) minus its mean")
 
 
 def symmetry(written: Decomposition, points: list, weak: bool) -> Finding:
-    """Tell whether features that f does not tell apart get the same, at points that do not either.
+    """Tell whether features in which f is symmetric get the same.
 
-    Exchanges of two columns of numbers are looked at: all pairs of few columns, else neighbours.
+    If `weak`, where x has equal values. Two columns of numbers are exchanged: all pairs of few
+    columns, else neighbours.
     """
     level = written.numbers.levels
     columns = [k for k in range(len(level)) if not level[k]]
     pairs = list(combinations(columns, 2) if len(columns) <= FEW else pairwise(columns))
     if not pairs:
         return Finding(None)
-    found = []
+    findings = []
     for row, x in enumerate(points):
         for j, k in pairs:
             at = _equalised(x, j, k) if weak else x
-            found.append(_exchange(written, at, row, j, k, weak))
-            if found[-1].holds is False:
-                return found[-1]
-    return worst(found)
+            findings.append(_exchange(written, at, row, j, k, weak))
+            if findings[-1].holds is False:
+                return findings[-1]
+    return worst(findings)
 
 
 def _equalised(x: Any, j: int, k: int) -> Any:
@@ -140,30 +141,27 @@ def _exchange(written: Decomposition, x: Any, row: int, j: int, k: int, weak: bo
 
 
 def robustness(written: Decomposition, x: Any) -> Finding:
-    """Tell whether x ↦ μ_{j,x} is weakly continuous: what a view says of its dependence on x."""
-    found = [_continuous(written, term, x) for c, term in written.terms if c]
-    return worst(found)
+    """Tell whether x ↦ μ_{j,x} is weakly continuous, judging by the views."""
+    findings = [_continuous(written, term, x) for c, term in written.terms if c]
+    return worst(findings)
 
 
 def _continuous(written: Decomposition, term: Any, x: Any) -> Finding:
-    if term.depends in ("nothing", "attribution") or set(term.views) & {
-        "rows",
-        "factors",
-        "mixture",
-    }:
-        return Finding(True, 0.0)  # nothing moves with x but own coordinates, or smooth shares
+    continuous = {"rows", "factors", "mixture"} & set(term.views)
+    if continuous or term.depends in ("nothing", "attribution"):
+        return Finding(True, 0.0)  # only pinned coordinates or smooth shares depend on x
     if "bins" in term.views:
-        return worst(_jumps(written, term, x, k) for k in range(len(written.own)))
+        return worst(_jumps(written, term, x, k) for k in range(len(written.attributions)))
     if isinstance(term, Dirac):
         return Finding(True, 0.0)
     return Finding(None)
 
 
 def _jumps(written: Decomposition, term: Any, x: Any, k: int) -> Finding:
-    """Tell whether the weights of rows jump at an end of a bin, and show it."""
+    """Tell whether the weights of rows jump at an end of a bin."""
     learned = term.bins().weights.columns[k]
     if learned.bins.levels is not None:
-        return Finding(True, 0.0)  # there is no way from one level to the next
+        return Finding(True, 0.0)  # levels have no neighbours
     for end in learned.bins.cuts():
         sides = np.array([end, np.nextafter(end, np.inf)])
         at = learned.bins.of(sides)
@@ -174,7 +172,7 @@ def _jumps(written: Decomposition, term: Any, x: Any, k: int) -> Finding:
             moved = frames.with_columns(x, {k: np.array([side])})
             images.append(written.several(moved, [k])[0].without((k,)))
         off = total([(1.0, images[1]), (-1.0, images[0])])
-        others = [i for i in range(len(written.own)) if i != k]
+        others = [i for i in range(len(written.attributions)) if i != k]
         shown = telling(off, others, written.numbers)
         if shown is None:
             continue

@@ -11,7 +11,7 @@ import pandas as pd
 from skattr import frames
 from skattr.curves.base import ON_IT, ColumnFunction
 from skattr.curves.by_code import ByCode
-from skattr.measures.bins import Bins
+from skattr.measures.learned.bins import Bins
 from skattr.pieces.cells import MISSING, between, level_frame
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from skattr.curves.base import ON_IT, ColumnFunction
-from skattr.measures.bins import Bins, as_numbers
+from skattr.measures.learned.bins import Bins, as_numbers
 
 
 @dataclass(eq=False)

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from skattr.curves.base import ON_IT, ColumnFunction
-from skattr.measures.bins import as_numbers
-from skattr.measures.mixture import Mixture
+from skattr.measures.learned.bins import as_numbers
+from skattr.measures.learned.mixture import Mixture
 
 
 class Mixed(ColumnFunction):

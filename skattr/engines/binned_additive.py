@@ -17,7 +17,7 @@ from skattr.attributions import Attributions
 from skattr.engines.base import Engine, Integral, Rows, RunOptions
 from skattr.engines.estimates import Estimate
 from skattr.measures.base import Measure
-from skattr.measures.row_weights import RowWeights
+from skattr.measures.learned.row_weights import RowWeights
 from skattr.pieces import Additive
 
 

@@ -19,7 +19,7 @@ from skattr.engines.base import Engine, Integral, Rows, RunOptions
 from skattr.engines.estimates import Estimate
 from skattr.engines.product_sums import add_rows, at_rows, value
 from skattr.measures.base import Measure
-from skattr.measures.row_weights import RowWeights
+from skattr.measures.learned.row_weights import RowWeights
 from skattr.pieces import Products
 
 

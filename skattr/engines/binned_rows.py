@@ -27,9 +27,9 @@ from skattr.kernels import binned_violation, one_violation
 from skattr.kernels.binned_violation import BinnedSums, Given
 from skattr.kernels.group_rows import add_pinned
 from skattr.measures.base import Measure
-from skattr.measures.bins import Bins
-from skattr.measures.row_weights import RowWeights
-from skattr.measures.weights import Weights
+from skattr.measures.learned.bins import Bins
+from skattr.measures.learned.row_weights import RowWeights
+from skattr.measures.learned.weights import Weights
 from skattr.parallel import in_order
 from skattr.pieces import Boxes, Grid
 from skattr.pieces.preprocessing.tracks import Kind

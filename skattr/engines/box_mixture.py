@@ -23,8 +23,8 @@ from skattr.engines.box_sums import BoxSums
 from skattr.engines.estimates import Estimate
 from skattr.engines.laws import masses
 from skattr.measures.base import Measure
-from skattr.measures.bins import as_numbers
-from skattr.measures.mixture import Mixture
+from skattr.measures.learned.bins import as_numbers
+from skattr.measures.learned.mixture import Mixture
 from skattr.pieces import Boxes
 
 

@@ -20,7 +20,7 @@ from skattr.engines.estimates import Estimate
 from skattr.engines.grid_cells import add_up, cells, is_finite, n_cells
 from skattr.engines.places import place_of
 from skattr.measures.base import Measure
-from skattr.measures.points import ProductPoints
+from skattr.measures.factors.points import ProductPoints
 from skattr.pieces import Pieces
 
 

@@ -20,7 +20,7 @@ from skattr.engines.base import Engine, Integral, Rows, RunOptions
 from skattr.engines.distinct import FEWER, at_distinct
 from skattr.engines.estimates import Estimate
 from skattr.measures.base import Measure
-from skattr.measures.row_weights import RowWeights
+from skattr.measures.learned.row_weights import RowWeights
 from skattr.pieces import Pieces
 
 ROW_BLOCK = 65_536  # background rows in one call of the model
@@ -34,7 +34,7 @@ class RowSum:
 
     total: np.ndarray  # (k,) Σ_r w_r f(z_r)
     weights: np.ndarray  # (n,)
-    kept: storage.Kept | None  # the background, or None if nothing is pinned
+    kept: storage.PicklableTable | None  # the background, or None if nothing is pinned
     given: RowWeights | None = None  # weights that depend on the own value
 
 
@@ -64,14 +64,14 @@ class FiniteSum(Engine):
         else:
             background, pinned = measure.rows()
         total = _weighted_sum(pieces.output, background.X, background.weights)
-        kept = storage.Kept(frames.copy(background.X)) if pinned else None
+        kept = storage.PicklableTable(frames.copy(background.X)) if pinned else None
         return RowSum(total, background.weights.copy(), kept, given)
 
     def merge(self, a: RowSum, b: RowSum) -> RowSum:
         """Put one batch behind the other."""
         kept = None
         if a.kept is not None and b.kept is not None:
-            kept = storage.Kept(frames.concatenate([a.kept.X, b.kept.X]))
+            kept = storage.PicklableTable(frames.concatenate([a.kept.X, b.kept.X]))
         return RowSum(a.total + b.total, np.concatenate([a.weights, b.weights]), kept)
 
     def mean(self, pieces: Pieces, state: RowSum) -> Estimate:

@@ -22,9 +22,9 @@ from skattr import frames
 from skattr.attributions import Attributions
 from skattr.engines.base import Engine, RunOptions, TooCostly
 from skattr.engines.laws import merge_components
-from skattr.measures.gaussian import by_row
-from skattr.measures.laws import Levels
-from skattr.measures.points import ProductPoints
+from skattr.measures.factors.laws import Levels
+from skattr.measures.factors.points import ProductPoints
+from skattr.measures.learned.gaussian import by_row
 from skattr.pieces import ReluNetwork
 
 

@@ -13,7 +13,7 @@ from skattr import frames
 from skattr.engines.blocks import blocks
 from skattr.engines.places import Device, Host, place_of
 from skattr.kernels import grids
-from skattr.measures.points import ProductPoints
+from skattr.measures.factors.points import ProductPoints
 from skattr.measures.written import as_point
 
 

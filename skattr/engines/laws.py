@@ -16,8 +16,8 @@ from scipy.special import ndtr
 
 from skattr.engines import backgrounds
 from skattr.measures.base import Measure
-from skattr.measures.laws import Empirical, Interval, Levels, Normal
-from skattr.measures.quadrature import mean_on
+from skattr.measures.factors.laws import Empirical, Interval, Levels, Normal
+from skattr.measures.factors.quadrature import mean_on
 from skattr.pieces import Grid
 
 

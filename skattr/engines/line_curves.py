@@ -9,7 +9,7 @@ import numpy as np
 
 from skattr.curves.linear import PiecewiseLinear
 from skattr.kernels.lines.sums import Segments, label, settle, sweep, sweep_one_kind
-from skattr.measures.bins import Bins
+from skattr.measures.learned.bins import Bins
 
 PIECE = 2**21  # numbers of several curves that stand in one piece of memory
 

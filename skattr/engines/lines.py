@@ -30,7 +30,7 @@ from skattr.engines.line_curves import Shares, Shelf, sum_up
 from skattr.engines.line_walks import Direction, Walker
 from skattr.kernels.lines.buffers import Knots
 from skattr.measures.base import Measure
-from skattr.measures.row_weights import RowWeights
+from skattr.measures.learned.row_weights import RowWeights
 from skattr.parallel import in_order
 from skattr.pieces import ReluNetwork
 from skattr.pieces.relu import Line

@@ -21,8 +21,8 @@ from skattr.engines.base import Engine, Integral, Rows, RunOptions
 from skattr.engines.estimates import Estimate
 from skattr.engines.product_sums import at_rows, mean_factors, multiply
 from skattr.measures.base import Measure
-from skattr.measures.bins import as_numbers
-from skattr.measures.mixture import Mixture
+from skattr.measures.learned.bins import as_numbers
+from skattr.measures.learned.mixture import Mixture
 from skattr.pieces import Products
 
 

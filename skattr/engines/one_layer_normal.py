@@ -23,7 +23,7 @@ from skattr.engines.estimates import Estimate
 from skattr.engines.first_layer import FirstLayer, is_shallow
 from skattr.kernels.cells import relu_means
 from skattr.measures.base import Measure
-from skattr.measures.bins import as_numbers
+from skattr.measures.learned.bins import as_numbers
 from skattr.parallel import in_order
 from skattr.pieces import ReluNetwork
 

@@ -21,7 +21,7 @@ from skattr.engines.estimates import Estimate
 from skattr.engines.first_layer import FirstLayer, Laws, is_shallow, refuses_laws, uniform_laws
 from skattr.kernels.cells import relu_means
 from skattr.measures.base import Measure
-from skattr.measures.gaussian import by_row
+from skattr.measures.learned.gaussian import by_row
 from skattr.parallel import in_order
 from skattr.pieces import ReluNetwork
 

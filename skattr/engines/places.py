@@ -16,7 +16,7 @@ import numpy as np
 from skattr import frames, modules
 from skattr.engines.blocks import ROW_BLOCK, block_shape, parts
 from skattr.kernels import grids, torch_grids
-from skattr.measures.points import ProductPoints
+from skattr.measures.factors.points import ProductPoints
 
 CHUNK = 2**14  # vertices at which g is asked together: they stay in a core's cache
 

@@ -39,7 +39,7 @@ from skattr.engines.first_layer import FirstLayer, Laws, Uniforms, refuses_laws,
 from skattr.engines.quasi_monte_carlo import QuasiMonteCarlo, Source
 from skattr.kernels.cells import polytopes, simplices
 from skattr.measures.base import Measure
-from skattr.measures.points import ProductPoints
+from skattr.measures.factors.points import ProductPoints
 from skattr.parallel import in_order
 from skattr.pieces import ReluNetwork
 

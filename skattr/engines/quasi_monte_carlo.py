@@ -30,7 +30,7 @@ from skattr.engines.distinct import FEWER, in_words
 from skattr.engines.estimates import Estimate, standard_error
 from skattr.engines.places import Device, Host, place_of
 from skattr.measures.base import Measure
-from skattr.measures.points import ProductPoints
+from skattr.measures.factors.points import ProductPoints
 from skattr.parallel import in_workers
 from skattr.pieces import Pieces
 from skattr.progress import Progress

@@ -38,7 +38,7 @@ from skattr.engines.grid_cells import (
 )
 from skattr.engines.places import place_of
 from skattr.measures.base import Measure
-from skattr.measures.points import ProductPoints
+from skattr.measures.factors.points import ProductPoints
 from skattr.pieces import Boxes, Pieces, ReluNetwork
 
 RULES = ("left", "midpoint", "gauss")

@@ -10,7 +10,7 @@ from typing import Any
 
 import numba
 
-KNOWN = ((0, 66), (0, 68))  # the first and the last version of numba
+KNOWN = ((0, 63), (0, 68))  # the first and the last version of numba
 
 
 def linked_only() -> dict[str, Any]:

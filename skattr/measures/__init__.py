@@ -1,4 +1,4 @@
-"""μ: families of measures μ_{j,x}, learned from background data, closed under +, - and scalar *."""
+"""Measures: families μ_{j,x}, learned from a background, closed under +, - and scalar *."""
 
 from collections.abc import Callable
 from typing import Any
@@ -42,7 +42,7 @@ _LATER = ("Shapley",)
 
 
 def as_measure(measure: Any) -> Measure:
-    """Return a measure, given itself or its name."""
+    """Return a measure from itself or its name."""
     if isinstance(measure, Measure):
         return measure
     if isinstance(measure, str) and measure in NOT_BUILT:

@@ -11,10 +11,10 @@ from skattr import frames
 
 
 class Background:
-    """Rows and their positive weights, and a memory of what engines compute of them.
+    """Rows with positive weights, and a cache of what engines compute from them.
 
-    `levels` (d,) says which columns hold levels rather than numbers: by their dtype, or because the
-    estimator itself declares them categorical.
+    `levels` (d,) tells which columns hold levels rather than numbers: by their dtype, or because
+    the estimator declares them categorical.
     """
 
     def __init__(self, X: Any, weights: np.ndarray, levels: np.ndarray | None = None) -> None:
@@ -33,14 +33,14 @@ class Background:
         return frames.column(self.X, k)
 
     def remember(self, what: str, key: object, compute: Callable[[], Any]) -> Any:
-        """Return compute(), kept until the same is wanted for another `key`."""
+        """Return compute(), cached until `what` is asked for with another `key`."""
         if what not in self._memory or self._memory[what][0] is not key:
             self._memory[what] = (key, compute())
         return self._memory[what][1]
 
 
 def as_background(X: Any, sample_weight: Any = None) -> Background:
-    """Return X as a Background; the explainer's own is passed on as it is."""
+    """Return X as a Background; a Background is returned as it is."""
     if isinstance(X, Background):
         return X
     X = frames.as_table(X, "the background")
@@ -49,7 +49,7 @@ def as_background(X: Any, sample_weight: Any = None) -> Background:
 
 
 def drop_zero_weights(X: Any, weights: np.ndarray) -> tuple[Any, np.ndarray]:
-    """Leave out rows of weight 0: neither measures nor models see them."""
+    """Drop rows of weight 0: neither measures nor models see them."""
     counts = weights > 0
     if counts.all():
         return X, weights
@@ -57,16 +57,16 @@ def drop_zero_weights(X: Any, weights: np.ndarray) -> tuple[Any, np.ndarray]:
 
 
 def check_weights(weights: np.ndarray, n: int) -> np.ndarray:
-    """Refuse weights that make no measure."""
+    """Raise if weights are not those of a measure."""
     if weights.shape != (n,):
-        raise ValueError(f"sample_weight has shape {weights.shape}, X has {n} rows")
+        raise ValueError(f"sample_weight must have shape ({n},), got {weights.shape}")
     if not np.isfinite(weights).all():
-        raise ValueError("sample_weight has values that are missing or infinite")
+        raise ValueError("sample_weight must be finite, got missing or infinite values")
     if (weights < 0).any():
-        raise ValueError("sample_weight has negative values; weights are at least 0")
+        raise ValueError("sample_weight must be at least 0, got negative values")
     with np.errstate(over="ignore"):
         if not np.isfinite(weights.sum()):
-            raise ValueError("sample_weight has values whose sum is infinite; divide them")
+            raise ValueError("sample_weight must have a finite sum; scale the weights")
     if not (weights > 0).any():
-        raise ValueError("sample_weight is 0 for every row; some row must count")
+        raise ValueError("sample_weight must be positive for some row, got 0 for every row")
     return weights

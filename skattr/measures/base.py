@@ -1,26 +1,6 @@
-"""μ: families of measures μ_{j,x}, learned from data, and their algebra.
+"""Measures: families μ_{j,x}, learned from data, and their algebra.
 
-The protocol. A measure is a BaseEstimator. `fit(X, sample_weight, domain, own)` learns it and never
-sees f. It says
-
-- `depends`: on "nothing", on the "attribution" j (then `members(own)` are measures that depend on
-  nothing), on the "own" value x_j alone (then it has curves), or on the whole "row";
-- `mass` of each μ_{j,x}, or None if it depends on x or j (then `masses(X, own)`, (n, g), where it
-  is known without integrating);
-- `reference()`: the probability law that `Explanation.centered` subtracts;
-- `views`: under which of these names engines can ask for it, each for all attributions at once:
-  `rows()`, `bins()`, `factors()`, `mixture()`, `normals()`, `atoms(X, own)`; or for one
-  attribution, as probabilities: `centers(X, columns)` → X with the others at their means given own
-  values, and `transport(u, x, columns)` → points, one for each row of u in [0, 1)^n_uniforms, and
-  their weights (None: equal ones of mass 1), x one row;
-- `flat`: whether the laws of `factors()` are uniform, on intervals or on levels;
-- `needs_partition`: whether it must be fitted with attributions that share no column;
-- `adds_up`: whether batches of the background give the result of one `fit`; `no_batches` why not;
-- `support(X, columns)`: the effective number of rows behind an attribution, if it depends on x;
-- `dependent_`: pairs of columns of different attributions that say much about each other, as
-  (column, column, rank correlation), where that matters to the measure.
-
-An attribution is a tuple of raw columns, `own` the tuple of all attributions.
+`Measure` is what all measures have; `views.py` is what they have for each view that they name.
 """
 
 from __future__ import annotations
@@ -29,84 +9,66 @@ import re
 from collections.abc import Iterator, Sequence
 from inspect import signature
 from numbers import Real
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
+from skattr.attributions import Attributions
 from skattr.measures.background import Background, as_background
-from skattr.measures.mixture import Mixture
-from skattr.measures.row_weights import RowWeights
 from skattr.messages import brief
 
 
-class RowsView(NamedTuple):
-    """μ_{j,x} = Σ_r w_r δ_{z_r} / Σ w, with the own coordinates of z_r set to x's if `pinned`."""
-
-    background: Background
-    pinned: bool
-
-
-class BinsView(NamedTuple):
-    """μ_{j,x} = Σ_r π_r(x_j) δ_{(x_j, z_{r,-j})}: weights of rows that depend on the own bins."""
-
-    background: Background
-    weights: RowWeights
-
-
-class FactorsView(NamedTuple):
-    """μ_{j,x} = Σ_c π_c ⊗_i ν_{c,i}, with the own factors replaced by δ_{x_i} if `pinned`."""
-
-    components: list[tuple[float, list]]  # π_c, one law a column
-    pinned: bool
-
-
-class MixtureView(NamedTuple):
-    """μ_{j,x} = Σ_c π_c(x_j) δ_{x_j} ⊗_{i≠j} ν_{c,i}: shares that depend on the own value."""
-
-    mixture: Mixture
-    names: list
-    components: list[list]  # one law a column
-
-
-class NormalsView(NamedTuple):
-    """μ_{j,x} = Σ_c π_c(x_j) N_c(x_j): normal laws that depend on the own value.
-
-    `shares(t, own)` are π_c(t), `linear(weights, own)` what the laws say of sums of columns.
-    """
-
-    family: Any
-    names: list
-
-
-class AtomsView(NamedTuple):
-    """μ_{j,x_i} = Σ_a weights[j, a] δ_{points_a} over the atoms a of row i."""
-
-    points: Any  # a frame or an array, one row an atom
-    weights: np.ndarray  # (g, n_atoms)
-    row: np.ndarray  # (n_atoms,) the explained row
-
-
 class Measure(BaseEstimator):
-    """A family of measures μ_{j,x}, one for each attribution j and explained row x."""
+    """A family of measures μ_{j,x}, one for each attribution j and explained row x.
+
+    An attribution is a tuple of column positions. A measure never sees the model. Subclasses learn
+    in `_learn`, check their parameters in `_check_parameters`, and set these attributes.
+
+    Attributes
+    ----------
+    depends : {"own", "row", "attribution", "nothing"}
+        What μ_{j,x} depends on: on x_j alone (then attributions are curves), on all of x, on j
+        alone (see `members`), or on neither.
+    mass : float or None
+        The mass of every μ_{j,x}; None if it depends on j or x (see `masses`).
+    views : tuple of str
+        The forms in which engines can ask for it, keys of `skattr.measures.views.VIEWS`.
+    flat : bool
+        Whether the laws of `factors()` are uniform, on intervals or on levels.
+    needs_partition : bool
+        Whether each column must belong to exactly one of the attributions of `fit`.
+    adds_up : bool
+        Whether batches of the background give the same as one `fit`.
+    no_batches : str
+        Why they do not.
+    effect : str
+        What the measure minus the mean prediction is called.
+    background_ : Background or None
+        The data of `fit`, until `release`.
+    domain_ : dict
+        The domain of `fit`.
+    dependent_ : tuple of (column, column, rank correlation)
+        Strongly dependent columns of different attributions, where that matters to the measure.
+    """
 
     depends = "own"
     mass: float | None = 1.0
     views: tuple[str, ...] = ()
     flat = False
+    needs_partition = False
     adds_up = True
     no_batches = ""
-    needs_partition = False  # whether what it learns of a column depends on the column's group
+    effect = ""
     dependent_: tuple[tuple[int, int, float], ...] = ()
-    effect = ""  # its name in words after the mean prediction is taken off
     __array_ufunc__ = None  # so that numpy scalars leave `*` to us
 
     def fit(
         self,
         X: Any,
         sample_weight: Any = None,
-        domain: dict | None = None,
-        own: Sequence[tuple[int, ...]] | None = None,
+        domain: dict[int, tuple[float, float]] | None = None,
+        attributions: Sequence[tuple[int, ...]] | None = None,
     ) -> Self:
         """Learn the measure from background rows.
 
@@ -117,28 +79,48 @@ class Measure(BaseEstimator):
         sample_weight : array (n,), optional
             Weights of its rows.
         domain : dict, optional
-            Position of a column → (low, high), where not the background's range.
-        own : tuple of tuples of int, optional
-            The attributions; one a column by default.
+            Position of a column → (low, high), where this is not the range of the background.
+        attributions : sequence of tuples of int, optional
+            The columns of each attribution; one attribution per column by default.
         """
-        self.background_: Any = as_background(X, sample_weight)
+        self._check_parameters()
+        background = as_background(X, sample_weight)
+        self.background_: Any = background
         self.domain_ = domain or {}
+        self._learn(background, attributions or Attributions.single(background.names))
         return self
+
+    def _check_parameters(self) -> None:
+        """Raise if a parameter is not valid."""
+
+    def _learn(self, background: Background, attributions: Sequence[tuple[int, ...]]) -> None:
+        """Learn what the views need of the background, beside the background itself."""
+
+    def release(self) -> None:
+        """Forget the background, and keep what was learned."""
+        self.background_ = None
 
     def expanded(self) -> list[tuple[float, Measure]]:
         """Return the measure as a sum of (coefficient, measure) that engines know."""
         return [(1.0, self)]
 
-    def release(self) -> None:
-        """Forget the background: what is left is what was learned."""
-        self.background_ = None
+    def members(self, attributions: Sequence[tuple[int, ...]]) -> list[Measure]:
+        """Return a probability per attribution, if the measure depends on the attribution alone.
+
+        They depend on nothing, and μ_{j,x} is `mass` times member j.
+        """
+        raise NotImplementedError
+
+    def masses(self, X: Any, attributions: Sequence[tuple[int, ...]]) -> np.ndarray | None:
+        """Return the masses of μ_{j,x}, (n, g), or None if engines have to integrate them."""
+        return None
 
     def support(self, X: Any, columns: tuple[int, ...]) -> np.ndarray | None:
         """Return the effective number of rows behind an attribution, (n,), if it depends on x."""
         return None
 
     def reference(self) -> Measure:
-        """Return the probability law that centring subtracts."""
+        """Return the probability that `Explanation.centered` subtracts the integral of."""
         raise NotImplementedError
 
     def in_words(self) -> str:
@@ -157,7 +139,7 @@ class Measure(BaseEstimator):
         return self._named(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(self).__name__).lower())
 
     def _named(self, name: str) -> str:
-        """Return a name with the parameters that are not the default ones."""
+        """Return a name with the parameters that differ from the defaults."""
         default = {p.name: p.default for p in signature(type(self)).parameters.values()}
         changed = [
             value if isinstance(value, str) else f"{parameter} {value}".replace("_", " ")
@@ -167,13 +149,15 @@ class Measure(BaseEstimator):
         return f"{name} ({', '.join(changed)})" if changed else name
 
     def __add__(self, other: Any) -> Measure:
-        return _sum([*as_terms(self), *as_terms(other)]) if _is_measure(other) else NotImplemented
+        if not isinstance(other, Measure):
+            return NotImplemented
+        return _sum([*as_terms(self), *as_terms(other)])
 
     def __radd__(self, other: Any) -> Measure:
         return self if isinstance(other, int) and other == 0 else NotImplemented  # for `sum`
 
     def __sub__(self, other: Any) -> Measure:
-        return self + (-1.0) * other if _is_measure(other) else NotImplemented
+        return self + (-1.0) * other if isinstance(other, Measure) else NotImplemented
 
     def __neg__(self) -> Measure:
         return self * -1.0
@@ -183,7 +167,7 @@ class Measure(BaseEstimator):
             return NotImplemented
         number = float(factor)
         if not np.isfinite(number):
-            raise ValueError(f"a measure cannot be multiplied by {number}")
+            raise ValueError(f"a measure must be multiplied by a finite number, got {number}")
         return _sum([(number * c, measure) for c, measure in as_terms(self)])
 
     __rmul__ = __mul__
@@ -192,8 +176,11 @@ class Measure(BaseEstimator):
         return self * (1.0 / divisor) if isinstance(divisor, Real) else NotImplemented
 
 
+Terms = list[tuple[float, Measure]]
+
+
 class LinearCombination(Measure):
-    """Σ_i c_i μ_i: what `+`, `-` and scalar `*` give.
+    """Σ_i c_i μ_i: the result of `+`, `-` and scalar `*`.
 
     Parameters
     ----------
@@ -207,12 +194,12 @@ class LinearCombination(Measure):
     PartialDependence() - 0.5 * Expectation(law='product')
     """
 
-    def __init__(self, terms: list) -> None:
+    def __init__(self, terms: Terms) -> None:
         self.terms = terms
 
-    def get_params(self, deep: bool = True) -> dict:
-        """Return the parameters, those of the terms as `term0__…`."""
-        params: dict = {"terms": self.terms}
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters; those of the terms are called `term0__…`."""
+        params: dict[str, Any] = {"terms": self.terms}
         if deep:
             for i, (coefficient, measure) in enumerate(self.terms):
                 params[f"coefficient{i}"] = coefficient
@@ -225,17 +212,17 @@ class LinearCombination(Measure):
         """Set `terms`, `coefficient0`, `term0`, `term0__…`."""
         if "terms" in params:
             self.terms = params.pop("terms")
-        terms = [list(term) for term in self.terms]
-        places = {f"{word}{i}": (i, part) for i in range(len(terms))
-                  for part, word in enumerate(("coefficient", "term"))}  # fmt: skip
-        for name in [name for name in params if name in places]:
-            i, part = places[name]
+        terms: list[list[Any]] = [list(term) for term in self.terms]
+        positions = {f"{word}{i}": (i, part) for i in range(len(terms))
+                     for part, word in enumerate(("coefficient", "term"))}  # fmt: skip
+        for name in [name for name in params if name in positions]:
+            i, part = positions[name]
             terms[i][part] = params.pop(name)
         for name, value in params.items():
             head, _, rest = name.partition("__")
-            if head not in places or not rest or places[head][1] == 0:
+            if head not in positions or not rest or positions[head][1] == 0:
                 raise ValueError(f"a LinearCombination of {len(terms)} terms has no {name!r}")
-            terms[places[head][0]][1].set_params(**{rest: value})
+            terms[positions[head][0]][1].set_params(**{rest: value})
         self.terms = [(coefficient, measure) for coefficient, measure in terms]
         return self
 
@@ -265,8 +252,8 @@ class LinearCombination(Measure):
         return text or "LinearCombination([])"
 
 
-def _flat(terms: list) -> Iterator[tuple[Any, Any]]:
-    """Yield the terms, those of combinations among them one by one."""
+def _flat(terms: Terms) -> Iterator[tuple[float, Measure]]:
+    """Yield the terms, with combinations among them expanded."""
     for coefficient, measure in terms:
         if isinstance(measure, LinearCombination):
             yield from ((coefficient * inner, term) for inner, term in _flat(measure.terms))
@@ -274,33 +261,31 @@ def _flat(terms: list) -> Iterator[tuple[Any, Any]]:
             yield coefficient, measure
 
 
-def _is_measure(other: Any) -> bool:
-    return isinstance(other, Measure)
-
-
-def _sum(terms: list) -> Measure:
+def _sum(terms: Terms) -> Measure:
     if len(terms) == 1 and terms[0][0] == 1.0:
         return terms[0][1]
     return LinearCombination(terms)
 
 
-def as_terms(measure: Measure) -> list[tuple[float, Measure]]:
-    """Return a measure as a list of (coefficient, measure that is no combination)."""
+def as_terms(measure: Measure) -> Terms:
+    """Return a measure as a list of (coefficient, measure), no measure a combination."""
     if not isinstance(measure, LinearCombination):
         return measure.expanded()
-    if not isinstance(measure.terms, list | tuple) or not measure.terms:
-        raise ValueError(f"the terms of a LinearCombination are a list, not {brief(measure.terms)}")
-    terms = []
-    for entry in measure.terms:
-        if not (isinstance(entry, tuple | list) and len(entry) == 2 and _is_measure(entry[1])):
-            raise TypeError(f"a term is (coefficient, Measure), not {brief(entry)}")
+    entries: Any = measure.terms
+    if not isinstance(entries, list | tuple) or not entries:
+        raise ValueError(f"terms must be a list that is not empty, got {brief(entries)}")
+    terms: Terms = []
+    for entry in entries:
+        pair = isinstance(entry, tuple | list) and len(entry) == 2
+        if not pair or not isinstance(entry[1], Measure):
+            raise TypeError(f"a term must be (coefficient, Measure), got {brief(entry)}")
         coefficient, inner = entry
         if not isinstance(coefficient, Real) or not np.isfinite(float(coefficient)):
-            raise ValueError(f"a term's coefficient is a finite number, not {brief(coefficient)}")
+            raise ValueError(f"a coefficient must be a finite number, got {brief(coefficient)}")
         terms += [(float(coefficient) * c, term) for c, term in as_terms(inner)]
     return terms
 
 
-def copy_terms(measure: Measure) -> list[tuple[float, Measure]]:
+def copy_terms(measure: Measure) -> Terms:
     """Return the terms with unfitted copies of the measures."""
     return [(coefficient, clone(term)) for coefficient, term in as_terms(measure)]

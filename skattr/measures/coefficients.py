@@ -5,18 +5,20 @@
 - `Coefficient` is 2·(uniform law on side j) ⊗ δ_{l_i}, and gives w_j (u_j - l_j) + 2 f(l);
 - `ScaledCoefficient` is δ_{x_j} ⊗ δ_{l_i}, and gives w_j (x_j - l_j) + f(l).
 
-On [0, 1]^d without intercept that is w_j and w_j x_j. f(l) leaks in because of the mass, 2 and 1;
-`mass_zero=True` takes as much of δ_l off, and so does centring.
+On [0, 1]^d without intercept that is w_j and w_j x_j. f(l) enters because the masses are 2 and 1;
+`mass_zero=True` subtracts as much of δ_l, and so does centring.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from skattr.measures.background import Background
-from skattr.measures.base import FactorsView, Measure, RowsView
+from skattr.measures.base import Measure
 from skattr.measures.empirical import Expectation, corner_row, lower_corner
-from skattr.measures.laws import Interval, uniform_law
+from skattr.measures.factors.laws import Interval, uniform_law
+from skattr.measures.views import FactorsView, RowsView
 
 MOVES = "the corner of the domain moves with the range of the background"
 
@@ -24,13 +26,13 @@ MOVES = "the corner of the domain moves with the range of the background"
 class Coefficient(Measure):
     """2·(uniform law on side j) ⊗ δ_l on the others: w_j of a linear model on [0, 1]^d.
 
-    It does not depend on the explained row. Choose it to sum up what a model does with a column
-    over its whole range, the others at their lowest.
+    It does not depend on the explained row. Choose it to summarize what a model does with a column
+    over its whole range, with the others at their lower ends.
 
     Parameters
     ----------
     mass_zero : bool, default=False
-        Whether to take 2·δ_l off, so that no intercept leaks in: a linear model gives
+        Whether to subtract 2·δ_l, so that no intercept enters: a linear model gives
         w_j (u_j - l_j) whatever its intercept.
     """
 
@@ -45,22 +47,22 @@ class Coefficient(Measure):
         self.mass_zero = mass_zero
 
     def expanded(self) -> list[tuple[float, Measure]]:
-        """Return the measure as a sum."""
+        """Return itself, or itself less 2·δ_l."""
         return _without_mass(self, 2.0)
 
-    def members(self, own: tuple) -> list[Measure]:
-        """Return one probability law for each attribution, that depends on no row."""
+    def members(self, attributions: Sequence[tuple[int, ...]]) -> list[Measure]:
+        """Return products of uniform laws and points."""
         background = self.background_
         corner = lower_corner(background, self.domain_)
         points = [
             Interval(low, low, name) for low, name in zip(corner, background.names, strict=True)
         ]
         members: list[Measure] = []
-        for columns in own:
+        for columns in attributions:
             laws: list = list(points)
             for k in columns:
                 laws[k] = uniform_law(background, k, self.domain_)
-            members.append(_Given(laws, background))
+            members.append(_Product(laws, background))
         return members
 
     def reference(self) -> Measure:
@@ -74,7 +76,7 @@ class ScaledCoefficient(Measure):
     Parameters
     ----------
     mass_zero : bool, default=False
-        Whether to take δ_l off, so that no intercept leaks in: a linear model gives
+        Whether to subtract δ_l, so that no intercept enters: a linear model gives
         w_j (x_j - l_j) whatever its intercept.
     """
 
@@ -86,11 +88,11 @@ class ScaledCoefficient(Measure):
         self.mass_zero = mass_zero
 
     def expanded(self) -> list[tuple[float, Measure]]:
-        """Return the measure as a sum."""
+        """Return itself, or itself less δ_l."""
         return _without_mass(self, 1.0)
 
     def rows(self) -> RowsView:
-        """Return the corner as a background of one row, own coordinates pinned."""
+        """Return the corner as a background of one row, pinned."""
         return RowsView(corner_row(self.background_, self.domain_), True)
 
     def reference(self) -> Measure:
@@ -98,8 +100,8 @@ class ScaledCoefficient(Measure):
         return Expectation("corner")
 
 
-class _Given(Measure):
-    """A product of given laws."""
+class _Product(Measure):
+    """A product of laws, one per column."""
 
     depends = "nothing"
     views = ("factors",)
@@ -116,7 +118,7 @@ class _Given(Measure):
 
 def _without_mass(measure: Any, mass: float) -> list[tuple[float, Measure]]:
     if not isinstance(measure.mass_zero, bool):
-        raise ValueError(f"mass_zero is True or False, not {measure.mass_zero!r}")
+        raise ValueError(f"mass_zero must be True or False, got {measure.mass_zero!r}")
     if not measure.mass_zero:
         return [(1.0, measure)]
     return [(1.0, type(measure)()), (-mass, Expectation("corner"))]

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from skattr import frames
 from skattr.measures.background import Background
-from skattr.measures.base import BinsView, Measure, MixtureView, NormalsView
-from skattr.measures.bins import as_numbers
-from skattr.measures.copula import learn_copula
-from skattr.measures.dependence import dependent_columns
+from skattr.measures.base import Measure
 from skattr.measures.empirical import Expectation
-from skattr.measures.full_mixture import learn_full_mixture
-from skattr.measures.gaussian import learn_gaussian
-from skattr.measures.laws import Normal
-from skattr.measures.mixture import learn_mixture
-from skattr.measures.row_weights import learn_rows
+from skattr.measures.factors.laws import Normal
+from skattr.measures.learned.bins import as_numbers
+from skattr.measures.learned.copula import learn_copula
+from skattr.measures.learned.dependence import dependent_columns
+from skattr.measures.learned.full_mixture import learn_full_mixture
+from skattr.measures.learned.gaussian import learn_gaussian
+from skattr.measures.learned.mixture import learn_mixture
+from skattr.measures.learned.row_weights import learn_rows
+from skattr.measures.views import BinsView, MixtureView, NormalsView
 from skattr.messages import brief
 
 BY_ROWS = ("kernel", "local_linear", "knn")
@@ -29,30 +30,30 @@ ENOUGH = 5  # rows from which something can be learned
 
 
 class Conditional(Measure):
-    """P(dy given X_j = x_j): the mean of f over rows like those that have the own value.
+    """P(dy given X_j = x_j): the mean of f over rows whose own value is near x_j.
 
     Its attribution is E[f(X) | X_j = x_j] [the paper's Table 1, row 1]. Choose it where columns are
-    correlated: it never asks the model about points that do not exist. A column that the model
-    ignores, but that tells about others, gets an attribution too. Nothing is tuned on the model.
+    correlated: it never evaluates the model at points that do not exist. A column that the model
+    ignores, but on which others depend, gets an attribution too. Nothing is tuned on the model.
 
     Parameters
     ----------
     estimator : {"kernel", "local_linear", "knn", "gaussian", "copula", "gmm"}
         How the law is learned.
 
-        - "kernel": background rows, weighted by how near the rank of their own value is, with the
-          own value put into them. Right for almost all data: numbers, levels and missing values of
-          any law; it improves with the number of rows, and is the same for any increasing change of
-          a column.
-        - "local_linear": the same rows with a linear correction. Right for numbers that move
-          together smoothly, near to Gaussian; weights may be negative.
-        - "knn": the nearest rows, equally weighted. Right if a value should be explained by a fixed
-          number of real rows that can be shown.
+        - "kernel": background rows with x_j put into them, weighted by how near the ranks of their
+          own values are. Right for almost all data: numbers, levels and missing values of any law;
+          it improves with the number of rows, and is invariant to increasing functions of a
+          column.
+        - "local_linear": the same rows with a linear correction. Right for numbers that are close
+          to jointly Gaussian; weights may be negative.
+        - "knn": the nearest rows, equally weighted. Right if a fixed number of real rows, which can
+          be shown, should explain a value.
         - "gaussian": right if all columns are numbers, and jointly Gaussian; best with few rows.
-        - "copula": right for numbers of any shape that are Gaussian after a change of each column
-          on its own, such as logarithms.
+        - "copula": right for numbers that are jointly Gaussian after a transformation of each
+          column, such as the logarithm.
         - "gmm": a mixture of Gaussians with diagonal covariances, or full ones, chosen by BIC.
-          Right for numbers that fall into clusters; with diagonal covariances it is exact on trees
+          Right for numbers that form clusters; with diagonal covariances it is exact on trees
           and RBF kernels, whatever the number of rows.
 
         The first three are exact on every model. The others take numbers without missing values
@@ -65,7 +66,7 @@ class Conditional(Measure):
         column by default.
     n_neighbors : int, optional
         Of "knn". Learned for each column by default. All rows of a bin are equally near: raise
-        `n_bins` if so few are wanted.
+        `n_bins` for very few neighbours.
     n_components : int, optional
         Of "gmm". Learned by default.
     covariance : {"diagonal", "full"}, default="diagonal"
@@ -78,8 +79,8 @@ class Conditional(Measure):
     Attributes
     ----------
     bandwidth_ : array (d,)
-        The bandwidth of each column, `inf` where it tells nothing about the others; for "knn" the
-        share of rows. NaN for columns of levels and of few numbers.
+        The bandwidth of each column, `inf` where the others do not depend on it; for "knn" the
+        share of rows. NaN for columns of levels and of few distinct numbers.
     smoothing_ : array (d,)
         The weight of rows with another level, against 1 for those with the same; NaN for others.
     support_ : list of d arrays
@@ -102,7 +103,6 @@ class Conditional(Measure):
     needs_partition = True
     adds_up = False
     no_batches = "ranks, bandwidths and laws are learned from all rows together; use fit"
-
     effect = "conditional effect"
 
     def __init__(
@@ -124,7 +124,7 @@ class Conditional(Measure):
 
     @property
     def views(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The views that belong to the estimator."""
+        """The views of the estimator."""
         self._check_parameters()  # engines ask for views first
         if self.estimator in BY_ROWS:
             return ("bins",)
@@ -133,61 +133,52 @@ class Conditional(Measure):
         normals = ("normals",) if self.estimator in ("gaussian", "gmm") else ()
         return (*mixture, *normals, "centers", "transport")
 
-    def fit(self, X: Any, sample_weight: Any = None, domain: dict | None = None,
-            own: Sequence[tuple[int, ...]] | None = None) -> Self:  # fmt: skip
-        """Learn the law from background rows."""
-        self._check_parameters()
-        super().fit(X, sample_weight, domain, own)
-        background = self.background_
-        if len(background) < ENOUGH:
-            raise ValueError(
-                f"{self!r} is learned from at least {ENOUGH} rows of positive weight, the "
-                f"background has {len(background)}; use PartialDependence(), or more rows"
-            )
-        own = own or tuple((k,) for k in range(len(background.names)))
-        if self.estimator in BY_ROWS:
-            self._learn_rows(background, own)
-        else:
-            self._learn_family(background)
-        self.dependent_ = dependent_columns(background, own)
-        return self
-
     def _check_parameters(self) -> None:
         known = (*BY_ROWS, *FAMILIES, "gmm")
         if not isinstance(self.estimator, str) or self.estimator not in known:
-            raise ValueError(
-                f"Conditional(estimator={brief(self.estimator)}): it is one of {known}"
-            )
+            raise ValueError(f"estimator must be one of {known}, got {brief(self.estimator)}")
         serves = {"bandwidth": ("kernel", "local_linear"), "n_neighbors": ("knn",),
                   "n_components": ("gmm",)}  # fmt: skip
         for name, estimators in serves.items():
             if getattr(self, name) is not None and self.estimator not in estimators:
                 raise ValueError(
-                    f"Conditional({self.estimator!r}) has no {name}: that belongs to {estimators}"
+                    f"{name} must be None for {self.estimator!r}: it belongs to {estimators}"
                 )
         if not isinstance(self.covariance, str) or self.covariance not in MIXTURES:
             raise ValueError(
-                f"covariance is one of {tuple(MIXTURES)}, not {brief(self.covariance)}"
+                f"covariance must be one of {tuple(MIXTURES)}, got {brief(self.covariance)}"
             )
         if self.covariance != "diagonal" and self.estimator != "gmm":
             raise ValueError(
-                f"Conditional({self.estimator!r}) has no covariance: that belongs to ('gmm',)"
+                f"covariance must be 'diagonal' for {self.estimator!r}; only 'gmm' has others"
             )
         width = self.bandwidth
         number = isinstance(width, Real) and not isinstance(width, bool)
         if width is not None and not (number and float(width) > 0):
-            raise ValueError(f"bandwidth is a positive number, inf or None, not {brief(width)}")
+            raise ValueError(f"bandwidth must be positive, inf or None, got {brief(width)}")
         least = {"n_neighbors": 1, "n_components": 1, "n_bins": 2}
-        for name, lowest in least.items():
+        for name, low in least.items():
             value = getattr(self, name)
             if value is None and name != "n_bins":
                 continue
-            if isinstance(value, bool) or not isinstance(value, Integral) or value < lowest:
-                raise ValueError(f"{name} is an integer of at least {lowest}, not {brief(value)}")
+            if isinstance(value, bool) or not isinstance(value, Integral) or value < low:
+                raise ValueError(f"{name} must be an integer, at least {low}, got {brief(value)}")
 
-    def _learn_rows(self, background: Background, own: Sequence) -> None:
+    def _learn(self, background: Background, attributions: Sequence[tuple[int, ...]]) -> None:
+        if len(background) < ENOUGH:
+            raise ValueError(
+                f"{self!r} needs at least {ENOUGH} rows of positive weight, got "
+                f"{len(background)}; use PartialDependence(), or more rows"
+            )
+        if self.estimator in BY_ROWS:
+            self._learn_rows(background, attributions)
+        else:
+            self._learn_family(background)
+        self.dependent_ = dependent_columns(background, attributions)
+
+    def _learn_rows(self, background: Background, attributions: Sequence[tuple[int, ...]]) -> None:
         self.rows_ = learn_rows(
-            background, own, self.estimator, self.bandwidth, self.n_bins, self.n_neighbors
+            background, attributions, self.estimator, self.bandwidth, self.n_bins, self.n_neighbors
         )
         columns = self.rows_.columns
         ordered = np.array([column.bins.ordered for column in columns])
@@ -201,13 +192,13 @@ class Conditional(Measure):
         for k, name in enumerate(background.names):
             if background.levels[k] or not frames.is_number(background.X, k):
                 raise ValueError(
-                    f"Conditional({self.estimator!r}) needs numbers, and column {name!r} holds "
+                    f"Conditional({self.estimator!r}) needs numbers, but column {name!r} holds "
                     "levels or dates; Conditional('kernel') takes them"
                 )
             numbers[:, k] = as_numbers(background.column(k), name)
             if not np.isfinite(numbers[:, k]).all():
                 raise ValueError(
-                    f"Conditional({self.estimator!r}) needs finite numbers, and column {name!r} "
+                    f"Conditional({self.estimator!r}) needs finite numbers, but column {name!r} "
                     "has missing or infinite ones; Conditional('kernel') takes them"
                 )
         if self.estimator == "gmm":
@@ -218,17 +209,17 @@ class Conditional(Measure):
         self.names_ = background.names
 
     def release(self) -> None:
-        """Forget the background: what is left is what was learned."""
+        """Forget the background, and rows that only it needs."""
         super().release()
         if self.estimator in BY_ROWS:
             self.rows_ = self.rows_.released()
 
     def bins(self) -> BinsView:
-        """Return the background, and the weights of its rows given own values."""
+        """Return the background, and the learned weights of its rows."""
         return BinsView(self.background_, self.rows_)
 
     def mixture(self) -> MixtureView:
-        """Return the mixture, whose shares depend on the own value, and its laws."""
+        """Return the learned mixture, with normal laws."""
         family, names = self.family_, self.names_
         laws = [
             [Normal(m, s, name) for m, s, name in zip(means, scales, names, strict=True)]
@@ -237,36 +228,36 @@ class Conditional(Measure):
         return MixtureView(family, names, laws)
 
     def normals(self) -> NormalsView:
-        """Return the law, which knows sums of columns, and the names of the columns."""
+        """Return the learned law."""
         return NormalsView(self.family_, self.names_)
 
-    def _own_numbers(self, X: Any, columns: tuple[int, ...]) -> np.ndarray:
-        """Return the own values of rows as numbers, (n, len(columns))."""
-        found = [as_numbers(frames.column(X, k), self.names_[k]) for k in columns]
-        return np.stack(found, axis=1)
+    def _numbers(self, X: Any, columns: tuple[int, ...]) -> np.ndarray:
+        """Return some columns of X as numbers, (n, len(columns))."""
+        numbers = [as_numbers(frames.column(X, k), self.names_[k]) for k in columns]
+        return np.stack(numbers, axis=1)
 
     def centers(self, X: Any, columns: tuple[int, ...]) -> Any:
-        """Return X with every other column at its mean given the own values of each row."""
-        means = self.family_.center(self._own_numbers(X, columns), list(columns))
+        """Return X with the other columns at their conditional means."""
+        means = self.family_.center(self._numbers(X, columns), list(columns))
         others = {k: means[:, k] for k in range(means.shape[1]) if k not in columns}
         return frames.replaced(X, others)
 
     @property
     def n_uniforms(self) -> int:
-        """How many uniform numbers a point is made of."""
+        """Those of the learned law."""
         return self.family_.n_uniforms
 
     def transport(self, u: np.ndarray, x: Any, columns: tuple[int, ...]) -> tuple[Any, None]:
-        """Return points of equal weight, one for each row of u, given the own values of x."""
-        points = self.family_.points(u, self._own_numbers(x, columns)[0], list(columns))
+        """Return points of equal weight, which have the columns of x."""
+        points = self.family_.points(u, self._numbers(x, columns)[0], list(columns))
         others = {k: points[:, k] for k in range(points.shape[1]) if k not in columns}
         return frames.replaced(frames.take_rows(x, np.zeros(len(u), np.intp)), others), None
 
     def support(self, X: Any, columns: tuple[int, ...]) -> np.ndarray:
-        """Return the effective number of rows behind the attribution of some columns, (n,)."""
+        """Return (Σ π)² / Σ π² of the weights π of rows, or what the learned law says."""
         if self.estimator in BY_ROWS:
             return self.rows_.support(X, columns)
-        return self.family_.support(self._own_numbers(X, columns), list(columns))
+        return self.family_.support(self._numbers(X, columns), list(columns))
 
     def reference(self) -> Measure:
         """Return P."""

@@ -1,4 +1,4 @@
-"""Measures with a density h_{j,x} against Lebesgue measure on the domain [appendix to 3.3]."""
+"""Measures with a density h_{j,x} on the domain [the paper's appendix to 3.3]."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from skattr import modules
-from skattr.measures.quadrature import rule_on
+from skattr.measures.factors.quadrature import rule_on
 from skattr.measures.written import OnDomain, as_point, ask
 
 
 class Density(OnDomain):
-    """h_{j,x}(y) dy on the domain, h a function of the user's own, of any sign and mass.
+    """h_{j,x}(y) dy on the domain, with a function h of any sign and mass.
 
     A column whose side of the domain is one number is a point: nothing is integrated over it.
 
@@ -45,15 +45,15 @@ class Density(OnDomain):
 
     @property
     def n_uniforms(self) -> int:
-        """How many uniform numbers a point is made of."""
+        """One per column."""
         return len(self.sides_)
 
     def at(self, y: Any, x: np.ndarray, columns: tuple[int, ...]) -> Any:
-        """Return h at numbers (n, d)."""
+        """Return h."""
         return ask(self, "density", self.density, y, x, columns, y.shape[:-1])
 
     def transport(self, u: Any, x: Any, columns: tuple[int, ...]) -> tuple[Any, Any]:
-        """Return points that are uniform on the domain, and their densities times its volume."""
+        """Return points that are uniform on the domain, weighted by volume times density."""
         low, high = self.sides_.T
         volume = float(np.prod(np.where(high > low, high - low, 1.0)))
         y = modules.like(low, u) * (1 - u) + modules.like(high, u) * u
@@ -61,7 +61,7 @@ class Density(OnDomain):
         return (self.points(y) if isinstance(y, np.ndarray) else y), weights
 
     def axes(self, points: int, rule: str) -> tuple[list, list]:
-        """Return the nodes and weights of a rule on each side of the domain."""
+        """Return the rule's nodes and weights on each side of the domain."""
         nodes, weights = [], []
         for low, high in self.sides_:
             at, share = rule_on(points, rule) if high > low else (np.zeros(1), np.ones(1))

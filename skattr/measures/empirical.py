@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from skattr import frames
 from skattr.measures.background import Background
-from skattr.measures.base import AtomsView, FactorsView, Measure, RowsView
-from skattr.measures.laws import Empirical, Interval, uniform_law
+from skattr.measures.base import Measure
+from skattr.measures.factors.laws import Empirical, Interval, uniform_law
+from skattr.measures.views import AtomsView, FactorsView, RowsView
 
 LAWS = ("joint", "product", "uniform", "corner")
 
@@ -21,7 +22,7 @@ def lower_corner(background: Background, domain: dict) -> np.ndarray:
     for k, name in enumerate(background.names):
         law = uniform_law(background, k, domain)
         if not isinstance(law, Interval):
-            raise ValueError(f"column {name!r} holds levels, which have no lowest: no corner")
+            raise ValueError(f"the lower corner needs numbers, but column {name!r} holds levels")
         corner[k] = law.ends()[0]
     return corner
 
@@ -35,7 +36,7 @@ def corner_row(background: Background, domain: dict) -> Background:
 
 
 class PartialDependence(Measure):
-    """δ_{x_j} ⊗ P_{-j}: the mean of f over the background with the own value put into every row.
+    """δ_{x_j} ⊗ P_{-j}: the mean of f over the background with x_j put into every row.
 
     Its attribution is E f(x_j, X_{-j}) [the paper's Table 1, row 3]. Choose it to see what the
     model does with a column when the others stay as they are in the data. Where columns are
@@ -56,7 +57,7 @@ class PartialDependence(Measure):
     views = ("rows",)
 
     def rows(self) -> RowsView:
-        """Return the background, own coordinates pinned."""
+        """Return the background, pinned."""
         return RowsView(self.background_, True)
 
     def reference(self) -> Measure:
@@ -65,7 +66,7 @@ class PartialDependence(Measure):
 
 
 class Expectation(Measure):
-    """P itself, the same for every attribution and row: the mean of f.
+    """The background's law P, for every attribution and row: the mean of f.
 
     Subtract it from another measure to centre it: `PartialDependence() - Expectation()`.
 
@@ -73,7 +74,7 @@ class Expectation(Measure):
     ----------
     law : {"joint", "product", "uniform", "corner"}
         P, the product ⊗P_i of its marginals, the uniform law on the domain, or the point at its
-        lower corner: what centres `PartialDependence`, `ProductMarginal`, `Uniform` and the
+        lower corner. They centre `PartialDependence`, `ProductMarginal`, `Uniform` and the
         coefficients.
     """
 
@@ -99,21 +100,18 @@ class Expectation(Measure):
         """Whether it is the uniform law."""
         return self.law == "uniform"
 
-    def fit(self, X: Any, sample_weight: Any = None, domain: dict | None = None,
-            own: Sequence[tuple[int, ...]] | None = None) -> Self:  # fmt: skip
-        """Learn the law from background rows."""
+    def _check_parameters(self) -> None:
         if self.law not in LAWS:
-            raise ValueError(f"Expectation(law={self.law!r}): it is one of {LAWS}")
-        return super().fit(X, sample_weight, domain, own)
+            raise ValueError(f"law must be one of {LAWS}, got {self.law!r}")
 
     def rows(self) -> RowsView:
-        """Return the background as it is, or the corner."""
+        """Return the background, or the corner as a background of one row."""
         if self.law == "corner":
             return RowsView(corner_row(self.background_, self.domain_), False)
         return RowsView(self.background_, False)
 
     def factors(self) -> FactorsView:
-        """Return one component."""
+        """Return one component, not pinned."""
         background = self.background_
         columns = range(len(background.names))
         if self.law == "product":
@@ -133,10 +131,10 @@ class Dirac(Measure):
     depends = "row"
     views = ("atoms",)
 
-    def atoms(self, X: Any, own: tuple) -> AtomsView:
-        """Return every row as its own atom."""
+    def atoms(self, X: Any, attributions: Sequence[tuple[int, ...]]) -> AtomsView:
+        """Return one atom per row: the row itself."""
         n = len(X)
-        return AtomsView(X, np.broadcast_to(1.0, (len(own), n)), np.arange(n))
+        return AtomsView(X, np.broadcast_to(1.0, (len(attributions), n)), np.arange(n))
 
     def reference(self) -> Measure:
         """Return P."""
@@ -158,13 +156,8 @@ class Baseline(Measure):
     def __init__(self, point: Any) -> None:
         self.point = point
 
-    def fit(self, X: Any, sample_weight: Any = None, domain: dict | None = None,
-            own: Sequence[tuple[int, ...]] | None = None) -> Self:  # fmt: skip
-        """Turn the point into a row like the background's."""
-        super().fit(X, sample_weight, domain, own)
-        row = frames.one_row(self.point, self.background_.X)
-        self.background_ = Background(row, np.ones(1))
-        return self
+    def _learn(self, background: Background, attributions: Sequence[tuple[int, ...]]) -> None:
+        self.background_ = Background(frames.one_row(self.point, background.X), np.ones(1))
 
     def rows(self) -> RowsView:
         """Return the point as a background of one row."""

@@ -1,23 +1,23 @@
-"""Measures that are products of one-dimensional laws, but for the own column."""
+"""Products of one-dimensional laws, with δ_{x_j} in the explained columns."""
 
 from __future__ import annotations
 
-from skattr.measures.base import FactorsView, Measure
+from skattr.measures.base import Measure
 from skattr.measures.empirical import Expectation
-from skattr.measures.laws import Empirical, uniform_law
+from skattr.measures.factors.laws import Empirical, uniform_law
+from skattr.measures.views import FactorsView
 
 
 class ProductMarginal(Measure):
     """δ_{x_j} ⊗ ⊗_{i≠j} P_i: partial dependence as if the other columns were independent.
 
-    [The paper's Table 1, row 2.] It is exact on trees whatever the number of rows: no sampling over
-    all combinations.
+    [The paper's Table 1, row 2.] It is exact on trees, without sampling combinations of values.
     """
 
     views = ("factors",)
 
     def factors(self) -> FactorsView:
-        """Return one component, the background's marginals."""
+        """Return one component, the marginals of the background."""
         background = self.background_
         laws = [Empirical(background, k) for k in range(len(background.names))]
         return FactorsView([(1.0, laws)], True)
@@ -30,8 +30,8 @@ class ProductMarginal(Measure):
 class Uniform(Measure):
     """δ_{x_j} ⊗ the uniform law on the other sides of the domain.
 
-    [The paper's section 3.1, in d dimensions.] Choose it to look at the model alone, without a word
-    from the data but for its range. A column of categories, booleans or strings has equal weight on
+    [The paper's section 3.1, in d dimensions.] Choose it to look at the model alone: of the data it
+    uses the range only. A column of categories, booleans or strings has equal weight on
     the background's levels; missing values have none.
     """
 
@@ -42,9 +42,8 @@ class Uniform(Measure):
         """Return one component."""
         background = self.background_
         columns = range(len(background.names))
-        return FactorsView(
-            [(1.0, [uniform_law(background, k, self.domain_) for k in columns])], True
-        )
+        laws = [uniform_law(background, k, self.domain_) for k in columns]
+        return FactorsView([(1.0, laws)], True)
 
     def reference(self) -> Measure:
         """Return the uniform law on the whole domain."""

@@ -1,42 +1,43 @@
 """Measures given by their distribution functions g_{j,x}: ∫ f dg [the paper's appendix to 3.3].
 
-The measure of a box is the increment of g, Δ(g; a, b) = Σ_v (-1)^|v| g(a^v : b^-v), + at the upper
-corner in every dimension. g is right-continuous inside the domain [l, u]; at a lower face the jump
-from g(l) to g(l+) is an atom at l, as in the paper's 1[y > 0]. A side of the domain that is one
-number is a point: no difference is taken along it.
+The measure of a box is the increment of g, Δ(g; a, b) = Σ_v (-1)^|v| g(a^v : b^-v), with + at the
+upper corner in every dimension. g is right-continuous inside the domain [l, u]; at a lower face the
+jump from g(l) to g(l+) is an atom at l, as in the paper's 1[y > 0]. A side of the domain that is
+one number is a point: no difference is taken along it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import product as corners
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from skattr import frames
+from skattr.measures.background import Background
 from skattr.measures.written import OnDomain, as_label, as_point, ask
 
 TRIES = 64  # points at which a suspected jump is looked for
 
 
 class Stieltjes(OnDomain):
-    """The increments of a function g_{j,x}: choose what an indicator function deserves.
+    """The increments of a function g_{j,x}: choose the attribution of indicator functions.
 
-    Exact on trees: for a declared product in any dimension, for a general g while boxes × 2^d stay
-    within `max_evals`. On other models a sum over a grid, with an error.
+    Exact on trees: for a declared product in any dimension, for a general g as long as boxes × 2^d
+    are at most `max_evals`. On other models a sum over a grid, with an error.
 
     Parameters
     ----------
     integrand : callable, or list of d callables
         g(y, x, j) → g_{j,x} at y, an array (..., d), as an array (...); x is the explained row,
-        (d,), j the position of the column. Or one g_j(y, x) for each column.
+        (d,), j the position of the column. Or one g_j(y, x) per column.
     product : bool, default=False
         Whether g is a product of functions of one column each. Then the integrand returns them,
         an array (..., d): entry i depends on y_i alone.
     jumps : dict or callable, optional
-        The places of the jumps of g, {column: places}, or jumps(x, j) → such a dict. The lower
-        faces and the coordinates of x are looked at without being declared.
+        Where g jumps, {column: numbers}, or jumps(x, j) → such a dict. Jumps at the lower faces
+        and at the coordinates of x need not be declared.
     backend : {"numpy", "torch"}, default="numpy"
         What y and x are: arrays, or tensors on the device of the model (else on the CPU).
 
@@ -68,48 +69,49 @@ class Stieltjes(OnDomain):
         self.jumps = jumps
         self.backend = backend
 
-    def fit(self, X: Any, sample_weight: Any = None, domain: dict | None = None,
-            own: Sequence[tuple[int, ...]] | None = None) -> Self:  # fmt: skip
-        """Learn the domain: the background's range where none is given."""
-        super().fit(X, sample_weight, domain, own)
-        given: Any = self.integrand
-        several = isinstance(given, list | tuple)
-        if not callable(given) and not (several and all(callable(g) for g in given)):
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        integrand: Any = self.integrand
+        several = isinstance(integrand, list | tuple)
+        if not callable(integrand) and not (several and all(callable(g) for g in integrand)):
             raise TypeError(
-                f"Stieltjes(integrand={given!r}): it is a function g(y, x, j), or a list of "
-                "functions g_j(y, x)"
+                "integrand must be a function g(y, x, j), or a list of functions g_j(y, x), got "
+                f"{integrand!r}"
             )
-        if several and len(given) != len(self.names_):
-            raise ValueError(
-                f"Stieltjes has {len(given)} integrands, and X {len(self.names_)} columns: there "
-                "must be one a column"
-            )
-        if several and own is not None and any(len(columns) > 1 for columns in own):
-            raise ValueError("a list of integrands has none for groups; give one g(y, x, j)")
         if not isinstance(self.product, bool):
-            raise ValueError(f"product is True or False, not {self.product!r}")
+            raise ValueError(f"product must be True or False, got {self.product!r}")
+
+    def _learn(self, background: Background, attributions: Sequence[tuple[int, ...]]) -> None:
+        super()._learn(background, attributions)
+        if not callable(self.integrand):
+            if len(self.integrand) != len(self.names_):
+                raise ValueError(
+                    f"there must be one integrand per column of X, got {len(self.integrand)} for "
+                    f"{len(self.names_)} columns"
+                )
+            if any(len(columns) > 1 for columns in attributions):
+                raise ValueError("a list of integrands has none for groups; give one g(y, x, j)")
         if self.jumps is not None and not callable(self.jumps):
-            self._places(self.jumps)
-        return self
+            self._positions(self.jumps)
 
     def at(self, y: Any, x: np.ndarray, columns: tuple[int, ...]) -> Any:
-        """Return g at numbers (n, d), (n,); its factors, (n, d), if it is a product."""
+        """Return g, or its factors if it is a product."""
         shape = y.shape if self.product else y.shape[:-1]
         return ask(self, "integrand", self._function(columns), y, x, columns, shape)
 
     def _function(self, columns: tuple[int, ...]) -> Callable:
         if callable(self.integrand):
             return self.integrand
-        chosen = self.integrand[columns[0]]
-        return lambda y, x, j: chosen(y, x)
+        integrand = self.integrand[columns[0]]
+        return lambda y, x, j: integrand(y, x)
 
-    def masses(self, X: Any, own: tuple) -> np.ndarray:
-        """Return the increments over the whole domain, (n, g)."""
-        result = np.empty((len(X), len(own)))
+    def masses(self, X: Any, attributions: Sequence[tuple[int, ...]]) -> np.ndarray:
+        """Return the increments over the whole domain."""
+        result = np.empty((len(X), len(attributions)))
         free = [k for k, (low, high) in enumerate(self.sides_) if high > low]
         for i in range(len(X)):
             x = as_point(frames.take_rows(X, slice(i, i + 1)))
-            for a, columns in enumerate(own):
+            for a, columns in enumerate(attributions):
                 result[i, a] = self._mass(x, columns, free)
         return result
 
@@ -123,15 +125,15 @@ class Stieltjes(OnDomain):
         return float(((-1.0) ** signs.sum(axis=1) * self.at(y, x, columns)).sum())
 
     def vertices(self, points: int, x: np.ndarray, columns: tuple[int, ...]) -> list[np.ndarray]:
-        """Return the ends of the grid's cells on each side, jumps in cells of their own."""
-        given = self.jumps(x.copy(), as_label(columns)) if callable(self.jumps) else self.jumps
-        places = self._places(given)
+        """Return an even grid, with cells between neighbouring numbers where g jumps."""
+        jumps = self.jumps(x.copy(), as_label(columns)) if callable(self.jumps) else self.jumps
+        positions = self._positions(jumps)
         steps = np.arange(points + 1) / points
         result = []
         for k, (low, high) in enumerate(self.sides_):
             ends = np.unique(np.r_[low * (1 - steps) + high * steps, low, high])
-            inside = [p for p in places.get(k, ()) if low < p <= high]
-            at_face = low in places.get(k, ())
+            inside = [p for p in positions.get(k, ()) if low < p <= high]
+            at_face = low in positions.get(k, ())
             if low < x[k] <= high and self._jumps_at(k, x[k], np.nextafter(x[k], low), x, columns):
                 inside.append(float(x[k]))
             if at_face or self._jumps_at(k, np.nextafter(low, np.inf), low, x, columns):
@@ -143,7 +145,7 @@ class Stieltjes(OnDomain):
     def _jumps_at(
         self, k: int, upper: float, lower: float, x: np.ndarray, columns: tuple[int, ...]
     ) -> bool:
-        """Look whether g jumps between two neighbouring numbers of column k."""
+        """Tell whether g jumps between two neighbouring numbers of column k."""
         low, high = self.sides_.T
         if low[k] == high[k]:
             return False
@@ -155,24 +157,24 @@ class Stieltjes(OnDomain):
         g = self.at(np.concatenate([above, below, y]), x, columns)
         g = g[:, k] if self.product else g
         change = np.abs(g[:TRIES] - g[TRIES : 2 * TRIES])
-        # what a smooth g changes between neighbours is no jump
+        # a smooth g changes a little between neighbours, too
         smooth = max(1e-9, 1e3 * abs(upper - lower) / (high[k] - low[k]))
         return bool((change > smooth * np.abs(g).max()).any())
 
-    def _places(self, jumps: Any) -> dict[int, np.ndarray]:
-        """Return position → places of jumps."""
+    def _positions(self, jumps: Any) -> dict[int, np.ndarray]:
+        """Return the jumps of each column that has any, by its position."""
         if jumps is None:
             return {}
         if not isinstance(jumps, dict):
-            raise TypeError(f"jumps is a dict of column: places, or a function, not {jumps!r}")
+            raise TypeError(f"jumps must be a dict or a function, got {jumps!r}")
         result = {}
-        for name, places in jumps.items():
+        for name, numbers in jumps.items():
             known = name in self.names_
             if not known and not (isinstance(name, int) and 0 <= name < len(self.names_)):
-                raise ValueError(f"jumps: there is no column {name!r}; there are {self.names_}")
+                raise ValueError(f"jumps must name columns of {self.names_}, got {name!r}")
             k = self.names_.index(name) if known else name
-            array = np.atleast_1d(np.asarray(places, dtype=np.float64))
+            array = np.atleast_1d(np.asarray(numbers, dtype=np.float64))
             if np.isnan(array).any():
-                raise ValueError(f"jumps of column {name!r} are numbers, not {places!r}")
+                raise ValueError(f"jumps of column {name!r} must be numbers, got {numbers!r}")
             result[k] = array
         return result

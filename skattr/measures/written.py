@@ -1,45 +1,43 @@
-"""What measures written by the user share: asking his functions, and checking their answers."""
+"""The base of measures that the user writes as functions, and the checks of their results."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
 from inspect import signature
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from skattr import frames, modules
+from skattr.measures.background import Background
 from skattr.measures.base import Measure
 from skattr.measures.empirical import Expectation
-from skattr.measures.laws import Interval, uniform_law
-from skattr.storage import Kept
+from skattr.measures.factors.laws import Interval, uniform_law
+from skattr.storage import PicklableTable
 
 
 class Written(Measure):
-    """A measure that a function of the user's own says, for each row x and attribution j.
+    """A measure that functions of the user define, for each row x and attribution j.
 
-    x is an array (d,) of numbers, or of objects where a column holds levels; j is the position of
-    the column, or the tuple of positions of a group.
+    x is an array (d,) of numbers, or of objects if a column holds levels; j is the position of the
+    column, or the tuple of positions of a group.
     """
 
     depends = "row"
     mass: float | None = None
     _functions: tuple[str, ...]  # the parameters that are functions
 
-    def fit(self, X: Any, sample_weight: Any = None, domain: dict | None = None,
-            own: Sequence[tuple[int, ...]] | None = None) -> Self:  # fmt: skip
-        """Keep the names of the columns, and a row to make rows like it."""
+    def _check_parameters(self) -> None:
         for name in self._functions:
             if not callable(getattr(self, name)):
                 raise TypeError(
-                    f"{type(self).__name__}({name}={getattr(self, name)!r}): it is a function"
+                    f"{type(self).__name__}: {name} must be a function, got {getattr(self, name)!r}"
                 )
-        super().fit(X, sample_weight, domain, own)
-        background = self.background_
+
+    def _learn(self, background: Background, attributions: Sequence[tuple[int, ...]]) -> None:
         self.names_ = background.names
-        self.row_ = Kept(frames.copy(frames.take_rows(background.X, slice(1))))
-        return self
+        self.row_ = PicklableTable(frames.copy(frames.take_rows(background.X, slice(1))))
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         changed = {
@@ -55,12 +53,14 @@ class Written(Measure):
         if frames.is_frame(points):
             missing = [name for name in self.names_ if name not in frames.labels(points)]
             if missing:
-                raise ValueError(f"{what} returned a frame without the columns {missing}")
+                raise ValueError(
+                    f"{what} must return all columns, got a frame without the columns {missing}"
+                )
             return frames.reorder(points, self.names_)
         array = np.asarray(points)
         d = len(self.names_)
         if array.ndim != 2 or array.shape[1] != d or not len(array):
-            raise ValueError(f"{what} returned points of shape {array.shape}; it is (m, {d})")
+            raise ValueError(f"{what} must return points of shape (m, {d}), got {array.shape}")
         if isinstance(self.row_.X, np.ndarray) and self.row_.X.dtype.kind != "O":
             return array
         return frames.with_columns(self.row_.X, {k: array[:, k] for k in range(d)})
@@ -71,19 +71,19 @@ class Written(Measure):
 
 
 class OnDomain(Written):
-    """A measure on a box of numbers, the domain, written as a function of y, x and j."""
+    """A measure on a box of numbers, the domain, defined by a function of y, x and j."""
 
     backend: str
     adds_up = False
     no_batches = "the domain moves with the range of the background"
 
-    def fit(self, X: Any, sample_weight: Any = None, domain: dict | None = None,
-            own: Sequence[tuple[int, ...]] | None = None) -> Self:  # fmt: skip
-        """Learn the domain: the background's range where none is given."""
-        super().fit(X, sample_weight, domain, own)
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         if self.backend not in ("numpy", "torch"):
-            raise ValueError(f"backend={self.backend!r}: it is 'numpy' or 'torch'")
-        background = self.background_
+            raise ValueError(f"backend must be 'numpy' or 'torch', got {self.backend!r}")
+
+    def _learn(self, background: Background, attributions: Sequence[tuple[int, ...]]) -> None:
+        super()._learn(background, attributions)
         self.sides_ = np.empty((len(self.names_), 2))
         for k, name in enumerate(self.names_):
             law = uniform_law(background, k, self.domain_)
@@ -93,22 +93,21 @@ class OnDomain(Written):
                     "levels; Atoms and Sampler take them"
                 )
             self.sides_[k] = law.ends()
-        return self
 
     def points(self, y: np.ndarray) -> Any:
-        """Return numbers (n, d) as a table like X."""
+        """Return y as a table like X."""
         return self.table(y, type(self).__name__)
 
 
 def _in_words(value: Any) -> str:
-    """Return the repr of a parameter, of a function its name: where it lies says nothing."""
+    """Return the repr of a parameter, or the name of a function, without its address."""
     if isinstance(value, list | tuple) and all(callable(one) for one in value):
         return f"[{', '.join(map(_in_words, value))}]"
     return getattr(value, "__name__", type(value).__name__) if callable(value) else repr(value)
 
 
 def as_point(x: Any) -> np.ndarray:
-    """Return a table of one row as an array (d,): of numbers, or of objects if some are none."""
+    """Return a table of one row as an array (d,) of numbers, or of objects if some are not."""
     if isinstance(x, np.ndarray):
         return x[0].copy()
     columns = range(len(frames.labels(x)))
@@ -120,7 +119,7 @@ def as_point(x: Any) -> np.ndarray:
 
 
 def as_label(columns: tuple[int, ...]) -> Any:
-    """Return an attribution as functions get it: a position, or the tuple of a group's."""
+    """Return j as functions get it: the position of a column, or the positions of a group."""
     return columns[0] if len(columns) == 1 else columns
 
 
@@ -128,9 +127,9 @@ def ask(
     measure: Any, what: str, function: Callable, y: Any, x: np.ndarray, columns: tuple[int, ...],
     shape: tuple[int, ...],
 ) -> Any:  # fmt: skip
-    """Return function(y, x, j), numbers of a shape, as y is: an array or a tensor.
+    """Return function(y, x, j), checked: finite numbers of a shape, an array or a tensor as y is.
 
-    What is wrong with the answer is said with the place.
+    `what` is the name of the function in errors, which tell y, x and j.
     """
     answer = _ask_torch if measure.backend == "torch" else _ask_numpy
     values = answer(what, function, y, x, as_label(columns), shape)
@@ -139,8 +138,8 @@ def ask(
         at = np.unravel_index(np.flatnonzero(modules.as_array(strange))[0], shape)
         point = modules.as_array(y)[at[: y.ndim - 1]]
         raise ValueError(
-            f"{what} returned {modules.as_array(values)[at]} at y = {_short(point)}, "
-            f"x = {_short(x)}, j = {as_label(columns)}"
+            f"{what} must return finite numbers, got {modules.as_array(values)[at]} at "
+            f"y = {_short(point)}, x = {_short(x)}, j = {as_label(columns)}"
         )
     return values
 
@@ -180,15 +179,15 @@ def _ask_torch(
 
 def _changes(what: str, y: Any, x: np.ndarray, j: Any) -> ValueError:
     return ValueError(
-        f"{what} changes its input, at y = {_short(modules.as_array(y))}, x = {_short(x)}, "
-        f"j = {j}; it must leave y and x as they are (y = y.copy() first)"
+        f"{what} must not change y and x, which it does at y = {_short(modules.as_array(y))}, "
+        f"x = {_short(x)}, j = {j}; copy them first (y = y.copy())"
     )
 
 
-def _wrong_shape(what: str, found: Any, kind: Any, y: Any, shape: tuple[int, ...]) -> ValueError:
+def _wrong_shape(what: str, got: Any, kind: Any, y: Any, shape: tuple[int, ...]) -> ValueError:
     return ValueError(
-        f"{what} returned {kind} of shape {tuple(found)} for y of shape {tuple(y.shape)}; it must "
-        f"be numbers of shape {tuple(shape)}"
+        f"{what} must return numbers of shape {tuple(shape)} for y of shape {tuple(y.shape)}, got "
+        f"{kind} of shape {tuple(got)}"
     )
 
 
@@ -202,18 +201,18 @@ def _locked(array: np.ndarray) -> np.ndarray:
 def _on_copies(
     function: Callable, what: str, y: np.ndarray, x: np.ndarray, label: Any, error: Exception
 ) -> Any:
-    """Ask a function that takes no locked arrays; only one that writes to them is refused."""
-    own_y, own_x = y.copy(), x.copy()
-    answer = function(own_y, own_x, label)
-    changed = ~same_values(own_y, y).all(axis=-1)
-    if changed.any() or not same_values(own_x, x).all():
+    """Call a function that refuses read-only arrays with copies; raise if it changes them."""
+    y_copy, x_copy = y.copy(), x.copy()
+    answer = function(y_copy, x_copy, label)
+    changed = ~same_values(y_copy, y).all(axis=-1)
+    if changed.any() or not same_values(x_copy, x).all():
         at = np.unravel_index(np.argmax(changed), changed.shape)
         raise _changes(what, y[at], x, label) from error
     return answer
 
 
 def same_values(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Tell where two arrays are equal, missing values too."""
+    """Tell where two arrays are equal, or both missing."""
     return (a == b) | ((a != a) & (b != b))
 
 

@@ -1,4 +1,4 @@
-"""How good an explanation is, on the user's own model and data, and how good a measure is."""
+"""Metrics of explanations, on the user's model and data, and of measures."""
 
 from skattr.metrics.agreement import Agreement, agreement
 from skattr.metrics.centers import center_of_mass, first_moments

@@ -1,4 +1,4 @@
-"""Agreement with attributions that are known, as those of synthetic models are."""
+"""Agreement with known attributions, as those of synthetic models."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from scipy.stats import rankdata
 from skattr.explanation import Explanation
 from skattr.metrics.linear import as_models
 
-_ROUNDING = 1e-12  # of the largest number of a row: differences below are none
+_ROUNDING = 1e-12  # of the largest number of a row: smaller differences are 0
 
 
 @dataclass(frozen=True, eq=False)
 class Agreement:
-    """How values agree with the truth, row by row.
+    """The agreement of values with the truth, row by row.
 
     Parameters
     ----------
@@ -25,14 +25,14 @@ class Agreement:
     rank_correlation : array (n,)
         Spearman's, of the absolute values; NaN where a side is constant.
     sign : array (n,)
-        Share of the features with a truth other than 0 whose sign is right; 1 if there is none.
+        Share of the features with a truth other than 0 whose sign is right; 1 if there are none.
     top : array (n,)
-        Share of the `k` truly largest features, in absolute value, that are among the k largest
-        values; ties count for the first.
+        Share of the `k` features with the largest absolute truth that have one of the k largest
+        absolute values; of ties the first counts.
     error : array (n,)
         Root mean square of values − truth.
     k : int
-        See `top`.
+        The number of features in `top`.
     """
 
     correlation: np.ndarray
@@ -44,7 +44,7 @@ class Agreement:
 
     @property
     def mean(self) -> dict[str, float]:
-        """The mean of each over the rows that have one, NaN if none has."""
+        """The mean of each metric over the rows where it is defined, NaN if there are none."""
         return {
             name: float(np.nanmean(each)) if np.isfinite(each).any() else np.nan
             for name, each in vars(self).items()
@@ -52,8 +52,8 @@ class Agreement:
         }
 
     def __repr__(self) -> str:
-        found = ", ".join(f"{name}={value:.3g}" for name, value in self.mean.items())
-        return f"<Agreement {found}; {len(self.error)} rows, k={self.k}>"
+        means = ", ".join(f"{name}={value:.3g}" for name, value in self.mean.items())
+        return f"<Agreement {means}; {len(self.error)} rows, k={self.k}>"
 
 
 def agreement(values: Any, truth: Any, *, k: int | None = None) -> Agreement:
@@ -62,12 +62,12 @@ def agreement(values: Any, truth: Any, *, k: int | None = None) -> Agreement:
     Parameters
     ----------
     values : Explanation of one output, or array (d,) or (n, d)
-        What is judged; of an Explanation the centred values.
+        The attributions; of an Explanation, the centred values.
     truth : array (d,) or (n, d)
-        The attributions that are right; one row is repeated.
+        The true attributions; one row is repeated.
     k : int, optional
-        How many features count as the largest; by default as many as have a truth other than 0,
-        at most half of them.
+        The number of features in `top`; by default as many as have a truth other than 0, at most
+        half of them.
 
     Returns
     -------
@@ -80,30 +80,32 @@ def agreement(values: Any, truth: Any, *, k: int | None = None) -> Agreement:
     """
     if isinstance(values, Explanation):
         if len(values.output_names) > 1:
-            raise ValueError(f"select one of the outputs {values.output_names} first")
+            raise ValueError(f"values must have one output; select one of {values.output_names}")
         values = values.centered().values
-    found, right = np.atleast_2d(as_models(values, "values"), as_models(truth, "truth"))
-    if found.shape[1] != right.shape[1]:
-        raise ValueError(f"values have {found.shape[1]} features, the truth {right.shape[1]}")
-    if len(right) not in (1, len(found)):
-        raise ValueError(f"values have {len(found)} rows, the truth {len(right)}")
-    right = np.broadcast_to(right, found.shape)
-    d = found.shape[1]
+    attributions, truths = np.atleast_2d(as_models(values, "values"), as_models(truth, "truth"))
+    n, d = attributions.shape
+    if truths.shape[1] != d:
+        raise ValueError(f"truth must have {d} features, as the values, got {truths.shape[1]}")
+    if len(truths) not in (1, n):
+        raise ValueError(f"truth must have 1 or {n} rows, as the values, got {len(truths)}")
+    truths = np.broadcast_to(truths, attributions.shape)
     if k is None:
-        k = max(1, min(int((right != 0).sum(axis=1).max()), d // 2))
+        k = max(1, min(int((truths != 0).sum(axis=1).max()), d // 2))
     if not 1 <= k <= d:
-        raise ValueError(f"k={k} features of {d}")
-    matters = right != 0
-    same = (np.sign(found) == np.sign(right)) & matters
+        raise ValueError(f"k must be between 1 and {d}, the number of features, got {k}")
+    matters = truths != 0
+    same = (np.sign(attributions) == np.sign(truths)) & matters
     count = matters.sum(axis=1)
-    largest = [np.argsort(-np.abs(side), axis=1, kind="stable")[:, :k] for side in (found, right)]
+    largest = [
+        np.argsort(-np.abs(side), axis=1, kind="stable")[:, :k] for side in (attributions, truths)
+    ]
     hits = [len(np.intersect1d(a, b)) / k for a, b in zip(*largest, strict=True)]
     return Agreement(
-        _correlation(found, right),
-        _correlation(rankdata(np.abs(found), axis=1), rankdata(np.abs(right), axis=1)),
-        np.divide(same.sum(axis=1), count, out=np.ones(len(found)), where=count > 0),
+        _correlation(attributions, truths),
+        _correlation(rankdata(np.abs(attributions), axis=1), rankdata(np.abs(truths), axis=1)),
+        np.divide(same.sum(axis=1), count, out=np.ones(len(attributions)), where=count > 0),
         np.array(hits),
-        np.sqrt(((found - right) ** 2).mean(axis=1)),
+        np.sqrt(((attributions - truths) ** 2).mean(axis=1)),
         k,
     )
 

@@ -1,4 +1,4 @@
-"""The centre of mass of each μ_{j,x}: all that linear models see of a probability."""
+"""The centre of mass of each μ_{j,x}, which determines the attributions of linear models."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ import numpy as np
 from skattr import frames
 from skattr.inputs import read_domain
 from skattr.measures import Measure, as_measure
-from skattr.measures.decomposition import Decomposition
+from skattr.measures.signed.decomposition import Decomposition
 
 
 def center_of_mass(
     measure: Measure | str, X: Any, x: Any = None, *, sample_weight: Any = None, domain: Any = None
 ) -> np.ndarray:
-    """Return ∫ y dμ_{j,x} / μ_{j,x}(all), one row an attribution j.
+    """Return ∫ y dμ_{j,x} / mass of μ_{j,x}, one row per attribution j.
 
     Parameters
     ----------
     measure : Measure or str
-        It is fitted on the background.
+        The measure, which is fitted on the background.
     X : DataFrame or array (n, d)
         The background, all numbers.
     x : one row, optional
-        The explained point, for measures that depend on one; the background's first row by default.
+        The explained point, for measures that depend on it; the first row of X by default.
     sample_weight : array (n,), optional
         Weights of the background's rows.
     domain : array (d, 2) or dict, optional
-        Of uniform measures.
+        The domain of measures that have one, as uniform measures.
 
     Returns
     -------
     array (d, d)
-        Row j is the centre of mass of μ_{j,x}: what `solution_set(...).contains` takes.
+        Row j is the centre of mass of μ_{j,x}, an argument of `solution_set(...).contains`.
 
     Examples
     --------
@@ -47,8 +47,7 @@ def center_of_mass(
     if len(without):
         names = [frames.labels(frames.as_table(X))[j] for j in without.tolist()]
         raise ValueError(
-            f"the measures of {names} have mass 0, so that they have no centre of mass; "
-            "first_moments has what linear models see of them"
+            f"the measures of {names} have mass 0, and no centre of mass; use first_moments"
         )
     return moments / mass[:, None]
 
@@ -56,7 +55,7 @@ def center_of_mass(
 def first_moments(
     measure: Measure | str, X: Any, x: Any = None, *, sample_weight: Any = None, domain: Any = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return ∫ y dμ_{j,x}, (d, d), one row an attribution j, and the masses, (d,).
+    """Return ∫ y dμ_{j,x}, (d, d), one row per attribution j, and the masses, (d,).
 
     The attribution of f = w·y + b is w·(row j) + b·(mass j).
 
@@ -69,8 +68,8 @@ def first_moments(
     names = frames.labels(X)
     fitted = Decomposition(as_measure(measure), X, sample_weight, read_domain(domain, names))
     row = frames.take_rows(X, slice(0, 1)) if x is None else frames.one_row(x, X)
-    found = fitted.at(row)
-    moments = np.stack([mu.moments for mu in found])
+    measures = fitted.at(row)
+    moments = np.stack([mu.moments for mu in measures])
     unknown = [names[k] for k in np.flatnonzero(~np.isfinite(moments).all(axis=0))]
     unknown += [n for k, n in enumerate(names) if fitted.numbers.levels[k] and n not in unknown]
     if unknown:
@@ -78,4 +77,4 @@ def first_moments(
             f"the columns {unknown} have no first moments under {measure!r}: levels, missing or "
             "infinite values, or a law that is not written out"
         )
-    return moments, np.array([mu.mass for mu in found])
+    return moments, np.array([mu.mass for mu in measures])

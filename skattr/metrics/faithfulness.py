@@ -1,4 +1,4 @@
-"""Faithfulness: whether large attributions belong to columns that matter to the model.
+"""Faithfulness: the correlation of attributions with the effect of columns on predictions.
 
 For one row x, the correlation over attributions j of |value_j|, centred, with the change of the
 expected prediction when j alone is known, or j alone is not:
@@ -31,7 +31,7 @@ _ROUNDING = 1e-12  # differences below this share of the numbers themselves are 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Faithfulness:
-    """The correlations of `faithfulness`, one a row and output, and their mean.
+    """The correlations of `faithfulness`, one per row and output, and their mean.
 
     Parameters
     ----------
@@ -41,11 +41,11 @@ class Faithfulness:
     changes : array (n, g), or (n, g, k)
         The changes of the expected prediction, with their sign.
     kind : {"inc", "dec"}
-        What changes: a column becomes known, or unknown.
+        The change: a column becomes known, or unknown.
     source : str
         Where the conditional expectations come from.
     support : array (n, g) or None
-        Effective number of background rows behind each change, where the measure knows it.
+        Effective number of background rows behind each change, if the measure has one.
     """
 
     rows: np.ndarray
@@ -63,9 +63,9 @@ class Faithfulness:
     @property
     def mean(self) -> float | np.ndarray:
         """Mean over the rows that have a correlation, NaN if none has; (k,) for several outputs."""
-        found = np.sum(~np.isnan(self.rows), axis=0)
+        count = np.sum(~np.isnan(self.rows), axis=0)
         total = np.nansum(self.rows, axis=0)
-        mean = np.divide(total, found, out=np.full_like(total, np.nan), where=found > 0)
+        mean = np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)
         return float(mean) if mean.ndim == 0 else mean
 
     def __repr__(self) -> str:
@@ -86,28 +86,26 @@ def faithfulness(
     truth: Any = None,
     sample_weight: Any = None,
 ) -> Faithfulness:
-    """Return the correlation of |values| with what a column does to the expected prediction.
+    """Return the correlation of |values| with changes of the expected prediction.
 
     For each row, over attributions j: the correlation of the absolute centred values with
     |E[f(X) | X_j = x_j] − E f(X)| ("inc": j becomes known) or with |f(x) − E[f(X) | X_−j = x_−j]|
-    ("dec": j is redrawn given the others). The expectations are learned from a background, and no
-    better than that: "dec" conditions on all other columns at once, which takes many rows
-    (`support` says how many stand behind each number). Where the law of the data is known, give
-    the changes themselves as `truth`.
+    ("dec": j is redrawn given the others). The expectations are learned from a background: "dec"
+    conditions on all other columns at once, which takes many rows (`support` is how many are behind
+    each number). If the law of the data is known, give the changes themselves as `truth`.
 
     Parameters
     ----------
     explanation : Explanation
-        What is judged: all its rows. It may come from any method, with `offset` 0 if its values
-        are centred already.
+        The explanation, of any method. Its `offset` must be 0 if its values are already centred.
     explainer : MeasureExplainer
         A fitted one, whose model, output and settings are used; its measure is not.
     X_background : DataFrame or array (n, d), optional
-        Rows to learn the conditional expectations from. Needed unless there is a truth.
+        Rows to learn the conditional expectations from; required without `truth`.
     kind : {"inc", "dec"}, default="inc"
-        Which change.
+        The change.
     measure : Measure or str, optional
-        What the expectations are learned with, `Conditional()` by default.
+        The measure of the conditional expectations, `Conditional()` by default.
     truth : array, the shape of the values, optional
         The changes, if they are known: E[f(X) | X_j = x_j] − E f(X) for "inc",
         f(x) − E[f(X) | X_−j = x_−j] for "dec". Their sign does not matter.
@@ -137,15 +135,11 @@ def faithfulness(
     if truth is not None:
         if X_background is not None or measure is not None or sample_weight is not None:
             raise ValueError(
-                "faithfulness: give truth, or X_background, measure and sample_weight to learn it "
-                "from, not both"
+                "give truth, or X_background, measure and sample_weight to learn it from, not both"
             )
         changes, source = _as_changes(truth, explanation), "changes given as truth"
     elif X_background is None:
-        raise ValueError(
-            "faithfulness needs X_background to learn conditional expectations from, or the "
-            "changes themselves as truth"
-        )
+        raise ValueError("faithfulness needs X_background to learn from, or the changes as truth")
     else:
         X_background = frames.as_table(X_background, "X_background")
         law = Conditional() if measure is None else as_measure(measure)
@@ -162,32 +156,32 @@ def faithfulness(
 
 def _check(explanation: Explanation, explainer: MeasureExplainer, kind: str) -> None:
     if not isinstance(explanation, Explanation):
-        raise TypeError(f"faithfulness judges an Explanation, got {type(explanation).__name__}")
+        raise TypeError(f"explanation must be an Explanation, got {type(explanation).__name__}")
     if not isinstance(explainer, MeasureExplainer):
-        raise TypeError(
-            f"faithfulness takes the model from a MeasureExplainer, got {type(explainer).__name__}"
-        )
+        raise TypeError(f"explainer must be a MeasureExplainer, got {type(explainer).__name__}")
     check_is_fitted(explainer)
     if kind not in KINDS:
-        raise ValueError(f"kind={brief(kind)} is not known; it is one of {KINDS}")
+        raise ValueError(f"kind must be one of {KINDS}, got {brief(kind)}")
     if len(explanation.feature_names) < 2:
         raise ValueError(
-            "faithfulness is a correlation over attributions, and the explanation has only "
+            "the explanation must have at least two attributions, got only "
             f"{explanation.feature_names[0]!r}"
         )
     outputs, known = explanation.output_names, tuple(explainer.output_names_)
     if outputs != known and not (len(outputs) == 1 and outputs[0] in known):
-        raise ValueError(f"the explanation has the outputs {outputs}, the explainer {known}")
+        raise ValueError(
+            f"the explanation must have the outputs {known} or one of them, got {outputs}"
+        )
 
 
 def _as_changes(truth: Any, explanation: Explanation) -> np.ndarray:
     changes = np.array(truth, dtype=np.float64)
     if changes.shape != explanation.values.shape:
         raise ValueError(
-            f"truth has the shape {changes.shape}, the values {explanation.values.shape}"
+            f"truth must have the shape {explanation.values.shape}, got shape {changes.shape}"
         )
     if not np.isfinite(changes).all():
-        raise ValueError("truth has entries that are NaN or infinite")
+        raise ValueError("truth must be finite, got NaN or infinite values")
     return changes
 
 
@@ -198,43 +192,45 @@ def _increments(
     groups = _groups(explanation)
     known = MeasureExplainer(**settings | {"groups": groups}).fit(X, sample_weight=weight)
     wanted = list(explanation.feature_names)
-    found = known.explain(explanation.data, features=wanted, predictions=False)
-    found = _same_outputs(found, explanation)
-    return found.values - found.base_value, found.support
+    conditional = known.explain(explanation.data, features=wanted, predictions=False)
+    conditional = _same_outputs(conditional, explanation)
+    return conditional.values - conditional.base_value, conditional.support
 
 
 def _decrements(
     explanation: Explanation, settings: dict, X: Any, weight: Any
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return f(x) − E[f | X_−j = x_−j], one explainer an attribution, and the rows behind it."""
+    """Return f(x) − E[f | X_−j = x_−j], one explainer per attribution, and the rows behind it."""
     changes, supports = [], []
     labels = frames.labels(explanation.data)
-    for own in explanation.columns:
-        others = [label for label in labels if label not in own]
+    for columns in explanation.columns:
+        others = [label for label in labels if label not in columns]
         name = _new_name("others", labels)
         if not others:
-            raise ValueError(f"dec redraws {own} given the other columns, and there are none")
+            raise ValueError(
+                f"kind='dec' redraws {columns} given the other columns, but there are none"
+            )
         known = MeasureExplainer(**settings | {"groups": {name: others}})
         known.fit(X, sample_weight=weight)
-        found = _same_outputs(known.explain(explanation.data, features=[name]), explanation)
-        changes.append(found.predictions - found.values[:, 0])
-        supports.append(found.support)
+        conditional = _same_outputs(known.explain(explanation.data, features=[name]), explanation)
+        changes.append(conditional.predictions - conditional.values[:, 0])
+        supports.append(conditional.support)
     complete = [support for support in supports if support is not None]
     support = np.concatenate(complete, axis=1) if len(complete) == len(changes) else None
     return np.stack(changes, axis=1), support
 
 
-def _same_outputs(found: Explanation, explanation: Explanation) -> Explanation:
+def _same_outputs(conditional: Explanation, explanation: Explanation) -> Explanation:
     one = len(explanation.output_names) == 1
-    return found.select(explanation.output_names[0]) if one else found
+    return conditional.select(explanation.output_names[0]) if one else conditional
 
 
 def _groups(explanation: Explanation) -> dict[Hashable, list] | None:
     """Return the groups of columns in an explanation."""
     groups = {
-        name: list(own)
-        for name, own in zip(explanation.feature_names, explanation.columns, strict=True)
-        if own != (name,)
+        name: list(columns)
+        for name, columns in zip(explanation.feature_names, explanation.columns, strict=True)
+        if columns != (name,)
     }
     return groups or None
 

@@ -4,9 +4,8 @@ The golden set of f = w·y is {j : |w_j| > β}, what an attribution retrieves is
 
     recall = |golden ∩ retrieved| / |golden|,  precision = |golden ∩ retrieved| / |retrieved|.
 
-0/0 is 1: where nothing is golden nothing can be missed, where nothing is retrieved nothing is
-wrong. F1 = 2 hits / (|golden| + |retrieved|), which is 1 where both are empty, and 0 where only one
-of them is.
+0/0 is 1: an empty golden set is retrieved completely, an empty retrieved set has no errors.
+F1 = 2 hits / (|golden| + |retrieved|), which is 1 if both are empty, and 0 if only one of them is.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ import numpy as np
 
 
 class Counts(NamedTuple):
-    """How many features are golden, retrieved and both, for each model."""
+    """The numbers of features that are golden, retrieved and both, for each model."""
 
     golden: np.ndarray
     retrieved: np.ndarray
@@ -31,9 +30,9 @@ def recall(values: Any, weights: Any, *, alpha: float, beta: float) -> float | n
     Parameters
     ----------
     values : array (d,) or (m, d)
-        Attributions, one row a model.
+        Attributions, one row per model.
     weights : array (d,) or (m, d)
-        The weights of the linear models. One row is repeated for many of the other.
+        The weights of the linear models. If one of the two has one row, it is repeated.
     alpha : float
         Feature j is retrieved if |values_j| ≥ alpha.
     beta : float
@@ -97,16 +96,14 @@ def f1(values: Any, weights: Any, *, alpha: float, beta: float) -> float | np.nd
 def count(values: Any, weights: Any, alpha: float, beta: float) -> Counts:
     """Return the sizes of the sets, each () or (m,)."""
     check_thresholds(alpha, beta)
-    found, truth = as_models(values, "values"), as_models(weights, "weights")
-    if found.shape[-1] != truth.shape[-1]:
-        raise ValueError(
-            f"values have {found.shape[-1]} features, the models {truth.shape[-1]} weights"
-        )
-    if found.ndim == truth.ndim == 2 and len(found) != len(truth) and 1 not in map(
-        len, (found, truth)
-    ):  # fmt: skip
-        raise ValueError(f"values are of {len(found)} models, weights of {len(truth)}")
-    golden, retrieved = np.broadcast_arrays(golden_set(truth, beta), np.abs(found) >= alpha)
+    phi, models = as_models(values, "values"), as_models(weights, "weights")
+    d = models.shape[-1]
+    if phi.shape[-1] != d:
+        raise ValueError(f"values must have {d} features, as the models, got {phi.shape[-1]}")
+    lengths = {len(each) for each in (phi, models) if each.ndim == 2} - {1}
+    if len(lengths) > 1:
+        raise ValueError(f"values must be of {len(models)} models, as the weights, got {len(phi)}")
+    golden, retrieved = np.broadcast_arrays(golden_set(models, beta), np.abs(phi) >= alpha)
     return Counts(golden.sum(-1), retrieved.sum(-1), (golden & retrieved).sum(-1))
 
 
@@ -116,10 +113,10 @@ def golden_set(weights: np.ndarray, beta: float) -> np.ndarray:
 
 
 def check_thresholds(alpha: Any, beta: Any) -> None:
-    """Refuse thresholds that are not numbers of at least 0."""
+    """Raise if thresholds are not numbers of at least 0."""
     for name, value in (("alpha", alpha), ("beta", beta)):
         if not isinstance(value, Real) or not 0 <= float(value) < np.inf:
-            raise ValueError(f"{name}={value!r} is a threshold: a finite number of at least 0")
+            raise ValueError(f"{name} must be a finite number of at least 0, got {value!r}")
 
 
 def as_models(array: Any, name: str) -> np.ndarray:
@@ -127,11 +124,11 @@ def as_models(array: Any, name: str) -> np.ndarray:
     try:
         result = np.asarray(array, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} is (d,) or (m, d), rows of one length: {error}") from error
+        raise ValueError(f"{name} must have rows of one length: {error}") from error
     if result.ndim not in (1, 2) or 0 in result.shape:
-        raise ValueError(f"{name} is (d,), or (m, d) for m models, not of shape {result.shape}")
+        raise ValueError(f"{name} must be (d,), or (m, d) for m models, got shape {result.shape}")
     if not np.isfinite(result).all():
-        raise ValueError(f"{name} has entries that are missing or infinite")
+        raise ValueError(f"{name} must be finite, got missing or infinite values")
     return result
 
 

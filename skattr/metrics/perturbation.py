@@ -6,8 +6,8 @@ the background:
 
     deletion_k = E f(Z_{first k}, x_rest),  insertion_k = E f(x_{first k}, Z_rest),  k = 0 … g.
 
-Deletion starts at f(x) and ends at E f, insertion the other way round. Good attributions move
-early. The area under a curve is that over the share k/g, by trapezoids.
+Deletion starts at f(x) and ends at E f, insertion the other way round. With good attributions the
+curve moves early. The area under it is taken over the share k/g, by trapezoids.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Perturbation:
     order : array (n, g)
         The attributions in the order in which they were taken.
     kind : {"deletion", "insertion"}
-        Which.
+        Which curves.
     """
 
     curves: np.ndarray
@@ -47,7 +47,7 @@ class Perturbation:
 
     @property
     def area(self) -> np.ndarray:
-        """The area under each row's curve over [0, 1], (n,)."""
+        """The area under the curve of each row over [0, 1], (n,)."""
         return (self.curves[:, 1:] + self.curves[:, :-1]).mean(axis=1) / 2
 
     @property
@@ -66,11 +66,11 @@ def deletion(explanation: Explanation, explainer: MeasureExplainer, X_background
     Parameters
     ----------
     explanation : Explanation of one output
-        What is judged, all its rows.
+        The explanation.
     explainer : MeasureExplainer
-        A fitted one: its model and output are used.
+        A fitted explainer, whose model and output are used.
     X_background : DataFrame or array (m, d)
-        What replaces the columns: every row of it is used, m·(g + 1) evaluations a row explained.
+        The rows that replace columns, all of them: m·(g + 1) evaluations per explained row.
     order : {"size", "value"}
         The largest |centred value| first, or the largest centred value with its sign.
     sample_weight : array (m,), optional
@@ -105,12 +105,14 @@ def _perturbed(
     sample_weight: Any,
 ) -> Perturbation:  # fmt: skip
     if not isinstance(explanation, Explanation):
-        raise TypeError(f"{kind} judges an Explanation, got {type(explanation).__name__}")
+        raise TypeError(f"explanation must be an Explanation, got {type(explanation).__name__}")
     check_is_fitted(explainer)
     if len(explanation.output_names) > 1:
-        raise ValueError(f"{kind}: select one of the outputs {explanation.output_names} first")
+        raise ValueError(
+            f"the explanation must have one output; select one of {explanation.output_names}"
+        )
     if order not in ORDERS:
-        raise ValueError(f"order={brief(order)} is not known; it is one of {ORDERS}")
+        raise ValueError(f"order must be one of {ORDERS}, got {brief(order)}")
     background = as_background(X, sample_weight)
     rows, labels = explanation.data, frames.labels(explanation.data)
     if frames.is_frame(background.X):
@@ -119,15 +121,17 @@ def _perturbed(
     weights = background.weights / background.weights.sum()
     values = explanation.centered().values
     taken = np.argsort(-(np.abs(values) if order == "size" else values), axis=1, kind="stable")
-    own = [tuple(labels.index(name) for name in columns) for columns in explanation.columns]
-    rest = tuple(k for k in range(len(labels)) if not any(k in columns for columns in own))
-    curves = np.empty((len(values), len(own) + 1))
+    attributions = [
+        tuple(labels.index(name) for name in columns) for columns in explanation.columns
+    ]
+    rest = tuple(k for k in range(len(labels)) if not any(k in columns for columns in attributions))
+    curves = np.empty((len(values), len(attributions) + 1))
     for i in range(len(values)):
         x = frames.take_rows(rows, slice(i, i + 1))
-        for k in range(len(own) + 1):
+        for k in range(len(attributions) + 1):
             first, last = taken[i, :k], taken[i, k:]
             kept = first if kind == "insertion" else last
-            columns = rest + tuple(c for a in kept for c in own[a])
+            columns = rest + tuple(c for a in kept for c in attributions[a])
             Z = frames.pin(background.X, x, columns) if columns else background.X
             curves[i, k] = weights @ explainer.pieces_.output(Z)[:, output]
     return Perturbation(curves, taken, kind)

@@ -1,8 +1,8 @@
 """Recall and precision over the regions of a ReLU network [the paper's appendix to 4.3].
 
-On a region P the network is a_P·y + b_P. The metric is a sum over regions, not normalised, of that
-of the linear model a_P, whose attribution is a_P·n^(j), n^(j) the first moments of μ_j; b_P drops
-out:
+On a region P the network is a_P·y + b_P. The metric is the sum over regions, not normalised, of the
+metric of the linear model a_P, whose attribution is a_P·n^(j), with n^(j) the first moments of μ_j;
+b_P drops out:
 
     RRecall(μ) = Σ_P Recall_{α, a_P}(μ),  RPrecision(μ) = Σ_P Precision_{α, a_P}(μ).
 """
@@ -18,13 +18,13 @@ import numpy as np
 from skattr.metrics.linear import as_models, precision, recall
 from skattr.metrics.solution_sets import as_box
 
-ENUMERATED = 4  # features up to which regions are enumerated rather than met by points
-N_POINTS = 20_000  # that look for regions otherwise
+ENUMERATED = 4  # features up to which regions are enumerated rather than sampled
+N_POINTS = 20_000  # that sample regions otherwise
 
 
 @dataclass(frozen=True, eq=False)
 class RegionScore:
-    """A metric over regions.
+    """A metric summed over regions.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class RegionScore:
     gradients : array (n_regions, d)
         a_P.
     enumerated : bool
-        Whether these are all regions, or only those that some points met.
+        Whether these are all regions, or only those that sampled points lie in.
     """
 
     regions: np.ndarray
@@ -54,7 +54,7 @@ class RegionScore:
         return self.total
 
     def __repr__(self) -> str:
-        how = "all" if self.enumerated else "those that sampled points met"
+        how = "all" if self.enumerated else "those of sampled points"
         return (
             f"<RegionScore total={self.total:.4g}, mean={self.mean:.4g}, "
             f"{len(self.regions)} regions: {how}>"
@@ -70,15 +70,15 @@ def relu_recall(moments: Any, network: Any, *, alpha: float, beta: float, domain
     moments : array (d, d)
         Row j holds ∫ y dμ_j: for a probability its centre of mass (`center_of_mass`).
     network : ReluNetwork, or array (n_regions, d)
-        Something with `regions(domain)` and `local(points)`, or the gradients a_P themselves.
+        An object with `regions(domain)` and `local(points)`, or the gradients a_P themselves.
     alpha, beta : float
         As in `recall`.
     domain : array (d, 2), optional
         The box whose regions count, [0, 1]^d by default.
     output : int, default=0
-        Which output of the network.
+        The position of the output of the network.
     random_state : int, default=0
-        Of the points that look for regions where there are more than 4 features.
+        The seed of the points that sample regions if there are more than 4 features.
 
     Returns
     -------
@@ -122,7 +122,7 @@ def _over_regions(
 ) -> RegionScore:  # fmt: skip
     centers = as_models(moments, "moments")
     if centers.ndim != 2 or centers.shape[0] != centers.shape[1]:
-        raise ValueError(f"moments is (d, d), row j for feature j, not of shape {centers.shape}")
+        raise ValueError(f"moments must be (d, d), row j for feature j, got shape {centers.shape}")
     gradients, enumerated = region_gradients(network, len(centers), domain, output, random_state)
     values = gradients @ centers.T
     regions = metric(values, gradients, alpha=alpha, beta=beta)
@@ -136,19 +136,18 @@ def region_gradients(
     if not hasattr(network, "regions"):
         gradients = np.atleast_2d(as_models(network, "gradients of regions"))
         if gradients.shape[1] != d:
-            raise ValueError(f"regions have {gradients.shape[1]} features, moments {d}")
+            raise ValueError(f"regions must have {d} features, got {gradients.shape[1]}")
         return gradients, True
     box = as_box(domain, d)
     if d <= ENUMERATED:
-        found = [
-            np.atleast_2d(a)[output] for a, _, _, volume in network.regions(box) if volume > 0
-        ]  # cells without volume are no regions
-        return np.array(found), True
+        regions = network.regions(box)  # cells without volume are not regions
+        slopes = [np.atleast_2d(a)[output] for a, _, _, volume in regions if volume > 0]
+        return np.array(slopes), True
     rng = np.random.default_rng(random_state)
     points = box[:, 0] + rng.random((N_POINTS, d)) * np.diff(box)[:, 0]
     if not getattr(network, "is_plain", True):
         raise ValueError("a network behind steps that are not affine has no regions of raw columns")
-    slopes, constants = network.local(points - getattr(network, "origin", 0.0))
-    met = np.concatenate([slopes[:, output], constants[:, [output]]], axis=1)
-    _, first = np.unique(np.round(met, 12), axis=0, return_index=True)
-    return met[np.sort(first), :-1], False
+    at_points, constants = network.local(points - getattr(network, "origin", 0.0))
+    affine = np.concatenate([at_points[:, output], constants[:, [output]]], axis=1)
+    _, first = np.unique(np.round(affine, 12), axis=0, return_index=True)
+    return affine[np.sort(first), :-1], False

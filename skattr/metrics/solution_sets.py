@@ -1,13 +1,13 @@
-"""Where the centre of mass of a measure must lie to be optimal [the paper's section 4.3].
+"""Sets of centres of mass that make a measure optimal [the paper's section 4.3].
 
 For a linear model w with golden set D, a probability μ_j with centre of mass m is optimal if
 
     recall:     |w·m| ≥ α  if j is in D,
     precision:  |w·m| ≥ α  if j is in D,  |w·m| < α  if not.
 
-For recall this is necessary too where it can be met; for precision it is sufficient only (one hit
+For recall this is also necessary if it can be met; for precision it is only sufficient (one hit
 and nothing else has precision 1). For a class of models, or the regions of a network, all
-conditions hold at once.
+conditions must hold at once.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class SolutionSet:
         """
         points = as_models(m, "m")
         if points.shape[-1] != len(self.box):
-            raise ValueError(f"m has {points.shape[-1]} coordinates, the domain {len(self.box)}")
+            raise ValueError(f"m must have {len(self.box)} coordinates, got {points.shape[-1]}")
         inside = ((points >= self.box[:, 0]) & (points <= self.box[:, 1])).all(axis=-1)
         far = np.abs(points @ self.far.T) >= self.far_alpha
         near = np.abs(points @ self.near.T) < self.near_alpha
@@ -74,11 +74,11 @@ class SolutionSet:
         for other in others:
             if other.box.shape != self.box.shape:
                 raise ValueError(
-                    f"solution sets of models of different dimension: {len(self.box)} features "
-                    f"and {len(other.box)}"
+                    f"solution sets must have the same number of features, got {len(self.box)} and "
+                    f"{len(other.box)}"
                 )
             if not np.array_equal(other.box, self.box):
-                raise ValueError("solution sets on different domains do not meet; use one domain")
+                raise ValueError("solution sets must have the same domain")
         everyone = (self, *others)
         return SolutionSet(
             self.box,
@@ -107,7 +107,7 @@ def solution_set(model: Any, j: int, metric: str = "recall", *, alpha: float, be
     j : int
         The feature.
     metric : {"recall", "precision", "f1"}
-        What is to be maximal; "f1" asks for the conditions of both.
+        The metric to maximise; "f1" has the conditions of both.
     alpha, beta : float
         As in `recall`.
     domain : array (d, 2), optional
@@ -140,15 +140,15 @@ def solution_set(model: Any, j: int, metric: str = "recall", *, alpha: float, be
 
 
 def check_metric(metric: Any) -> None:
-    """Refuse a metric that has no solution set."""
+    """Raise if a metric has no solution set."""
     if metric not in METRICS:
-        raise ValueError(f"metric={metric!r} is not known; it is one of {METRICS}")
+        raise ValueError(f"metric must be one of {METRICS}, got {metric!r}")
 
 
 def check_feature(j: Any, d: int) -> None:
-    """Refuse a feature that does not exist."""
+    """Raise if a feature does not exist."""
     if not isinstance(j, int | np.integer) or isinstance(j, bool) or not 0 <= j < d:
-        raise ValueError(f"j={j!r} is the position of a feature: 0 to {d - 1}")
+        raise ValueError(f"j must be the position of a feature, 0 to {d - 1}, got {j!r}")
 
 
 def as_box(domain: Any, d: int) -> np.ndarray:
@@ -157,7 +157,7 @@ def as_box(domain: Any, d: int) -> np.ndarray:
         return np.tile([0.0, 1.0], (d, 1))
     box = np.array(domain, dtype=np.float64)
     if box.shape != (d, 2):
-        raise ValueError(f"domain has shape {box.shape}; it is (n_features, 2) = ({d}, 2)")
+        raise ValueError(f"domain must have shape (n_features, 2) = ({d}, 2), got {box.shape}")
     if not np.isfinite(box).all() or (box[:, 0] > box[:, 1]).any():
-        raise ValueError("domain: each row is low <= high, both finite")
+        raise ValueError("domain must have rows low <= high, both finite")
     return box

@@ -1,4 +1,4 @@
-"""Choosing a measure: optimal centres of mass, searches over measures, descent among measures."""
+"""Choosing a measure: optimal centres of mass, searches over measures, and descent."""
 
 from skattr.optimize.centers import OptimalCenter, optimal_center
 from skattr.optimize.frank_wolfe import FrankWolfeMeasure

@@ -1,11 +1,11 @@
 """The centre of mass that is optimal for as many linear models as possible (MATH.md, section 8).
 
 Conditions are |w·m| ≥ α for models whose golden set holds j, and for precision and F1 |w·m| ≤ α for
-the others. With binaries p, q, b that say which are met, and M so large that it lifts a condition,
+the others. With binaries p, q, b for the conditions that are met, and M large enough to lift one,
 
     w·m ≥ α - M (1 - p),  w·m ≤ -α + M (1 - q),  p + q ≤ 1,  |w·m| ≤ α + M (1 - b),
 
-the weight of the conditions met is maximal for a mixed-integer linear program (HiGHS, no gap). A
+the weight of the conditions met is maximised by a mixed-integer linear program (HiGHS, no gap). A
 condition of recall weighs 1 / |golden set| of its model, one of precision or F1 weighs 1: precision
 itself is a ratio over features that does not separate. Then a linear program moves m away from the
 boundary, as far from all conditions met as possible.
@@ -22,18 +22,18 @@ from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 from skattr.metrics.linear import as_models, golden_set
 from skattr.metrics.solution_sets import SolutionSet, solution_set
 
-TOLERANCE = 1e-7  # of the solver: margins below are 0
+TOLERANCE = 1e-7  # of the solver: smaller margins are 0
 
 
 @dataclass(frozen=True, eq=False)
 class OptimalCenter:
-    """What `optimal_center` found.
+    """The result of `optimal_center`.
 
     Parameters
     ----------
     center : array (d,)
-        A centre of mass that meets as many conditions as can be met: every measure with this
-        centre is as good for linear models, δ_center first of all.
+        A centre of mass that meets conditions of the largest weight. All measures with this centre
+        are equally good for linear models, the simplest being δ_center.
     margin : float
         All conditions met are met by this much: |w·center| is at least alpha + margin, or at most
         alpha - margin. Strict conditions hold only if it is positive.
@@ -66,8 +66,8 @@ def optimal_center(weights: Any, j: int, metric: str = "recall", *, alpha: float
     j : int
         The feature.
     metric : {"recall", "precision", "f1"}
-        "recall" asks for |w·m| ≥ alpha where j is golden, the others for |w·m| < alpha elsewhere
-        too.
+        "recall" asks for |w·m| ≥ alpha where j is golden, the others also for |w·m| < alpha where
+        it is not.
     alpha, beta : float
         As in `skattr.metrics.recall`.
     domain : array (d, 2), optional
@@ -81,8 +81,8 @@ def optimal_center(weights: Any, j: int, metric: str = "recall", *, alpha: float
 
     Examples
     --------
-    >>> found = optimal_center([[1.0, -1.0], [1.0, 0.5]], 0, alpha=0.5, beta=0.1)
-    >>> found.center.tolist(), found.certified_empty
+    >>> result = optimal_center([[1.0, -1.0], [1.0, 0.5]], 0, alpha=0.5, beta=0.1)
+    >>> result.center.tolist(), result.certified_empty
     ([1.0, 0.0], False)
     >>> optimal_center([0.2, 0.2], 0, alpha=0.5, beta=0.1).certified_empty
     True
@@ -92,8 +92,8 @@ def optimal_center(weights: Any, j: int, metric: str = "recall", *, alpha: float
     golden = golden_set(models, beta)
     if not golden[:, j].any():
         raise ValueError(
-            f"feature {j} is in no model's golden set: no weight is larger than beta={beta}, so "
-            "that nothing is to be retrieved; lower beta, or leave the feature out"
+            f"feature {j} is in no model's golden set, as no weight is larger than beta={beta}; "
+            "lower beta, or leave the feature out"
         )
     share = 1 / golden[golden[:, j]].sum(axis=1) if metric == "recall" else np.ones(len(wanted.far))
     price = np.concatenate([share, np.ones(len(wanted.near))])
@@ -132,7 +132,7 @@ def _most(wanted: SolutionSet, price: np.ndarray) -> tuple[np.ndarray, float]:
     sides = np.concatenate([chosen[:n_far] - chosen[n_far : 2 * n_far], chosen[2 * n_far :]])
     reached = float((price * np.abs(sides)).sum())
     bound = -float(result.mip_dual_bound)
-    # weights met are sums of prices: a bound within rounding of what was reached is that
+    # weights met are sums of prices: a bound within rounding of one is that one
     return sides, reached if abs(bound - reached) < 1e-6 * price.min() else bound
 
 
@@ -170,7 +170,7 @@ def _bounds(wanted: SolutionSet, n_binaries: int) -> Bounds:
 
 
 def _widest(wanted: SolutionSet, sides: np.ndarray) -> tuple[np.ndarray, float]:
-    """Return the m in the box of the largest margin, given the sides of the conditions met."""
+    """Return the m in the box with the largest margin, given the sides of the conditions met."""
     n_far = len(wanted.far)
     far, near = sides[:n_far], sides[n_far:] != 0
     side = far[far != 0][:, None]
@@ -192,7 +192,7 @@ def _widest(wanted: SolutionSet, sides: np.ndarray) -> tuple[np.ndarray, float]:
 
 
 def _strictly(wanted: SolutionSet) -> tuple[np.ndarray, float]:
-    """Return the m that meets all conditions, near ones by the largest margin, and this."""
+    """Return the m that meets all conditions, near ones by the largest margin, and the margin."""
     n_far, n_near, d = len(wanted.far), len(wanted.near), len(wanted.box)
     rows = _conditions(wanted)
     column = np.zeros((rows.A.shape[0], 1))

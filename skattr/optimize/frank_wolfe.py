@@ -8,7 +8,7 @@ so that on atoms y_a with weights c ≥ 0 of sum `mass` (Frank and Wolfe, 1956)
 
 Each step moves weight from the worst atom that has some to the best one (pairwise steps, which
 converge linearly on convex losses), as far as a line search says, and then the weights of the atoms
-that have some by a Newton step. O(models × atoms) a step.
+that have some by a Newton step. O(models × atoms) per step.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from skattr.progress import Progress
 
 CONSTRAINTS = ("sensitive", "probability", None)
 SECANTS = 40  # of a line search, at most
-NUDGE, RIDGE = 1e-6, 1e-10  # of Newton steps: the difference of slopes; what makes them exist
+NUDGE, RIDGE = 1e-6, 1e-10  # of Newton steps: for differences of slopes, and regularisation
 
 
 class FrankWolfeMeasure(BaseEstimator):
     """A measure learned by steepest descent, from models whose attributions should be right.
 
-    Experimental. What to expect: learned measures beat partial dependence where a metric counts
-    thresholds, but hardly ever the plain contrast δ_{e_j} - δ_0 of the ends of a column. Most of
-    the gain comes from mass 0 and sensitivity, which the constraint "sensitive" has by
-    construction. `python -m benchmarks choosing` prints the comparison.
+    Experimental. Learned measures beat partial dependence where a metric counts thresholds, but
+    hardly ever the contrast δ_{e_j} - δ_0 of the ends of a column. Most of the gain comes from mass
+    0 and sensitivity, which the constraint "sensitive" has by construction.
+    `python -m benchmarks choosing` prints the comparison.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class FrankWolfeMeasure(BaseEstimator):
     tol : float, default=1e-6
         The gap at which descent stops.
     max_iter : int, default=20_000
-        Of each feature; a warning if the gap is larger then.
+        The largest number of steps per feature, after which a larger gap is a warning.
     verbose : int, optional
         Whether to show progress: 1 always, 0 never, by default if it takes long.
 
@@ -67,8 +67,8 @@ class FrankWolfeMeasure(BaseEstimator):
     weights_ : array (d, n_atoms)
         Row j: the weights of the atoms, or pairs, of μ_j.
     gap_ : array (d,)
-        The certificate: no measure under the constraint has a loss that is smaller by more, if
-        the loss is convex.
+        The certificate: if the loss is convex, no measure under the constraint has a loss that is
+        smaller by more than this.
     loss_ : array (d,)
     n_iter_ : array (d,)
 
@@ -109,9 +109,9 @@ class FrankWolfeMeasure(BaseEstimator):
         Parameters
         ----------
         models : list of m callables or fitted estimators, or array (m, d)
-            What is to be explained: functions of (n, d) arrays, or the weights of linear models.
+            The models to explain: functions of (n, d) arrays, or the weights of linear models.
         targets : array (m, d)
-            What the loss compares the attribution of each feature of each model with.
+            The targets of the attributions of each feature of each model.
 
         Returns
         -------
@@ -123,22 +123,19 @@ class FrankWolfeMeasure(BaseEstimator):
         wanted = np.atleast_2d(as_models(targets, "targets"))
         if wanted.shape != (len(functions), atoms.shape[1]):
             raise ValueError(
-                f"targets have shape {wanted.shape}; one for each model and feature is "
-                f"{(len(functions), atoms.shape[1])}"
+                f"targets must have shape {(len(functions), atoms.shape[1])}, one per model and "
+                f"feature, got {wanted.shape}"
             )
         shared = None if self.constraint == "sensitive" else _evaluated(functions, atoms)
-        found = []
+        results = []
         with Progress(self.verbose, len(box), "features") as bar:
             for j in range(len(box)):
                 F = self._pairs(functions, atoms, box, j) if shared is None else shared
-                found.append(self._descend(F, loss, wanted[:, j], j))
+                results.append(self._descend(F, loss, wanted[:, j], j))
                 bar.step("Frank-Wolfe")
-        self.weights_ = np.stack([each[0] for each in found])
-        self.loss_, self.gap_ = (
-            np.array([each[1] for each in found]),
-            np.array([each[2] for each in found]),
-        )
-        self.n_iter_ = np.array([each[3] for each in found])
+        weights, losses, gaps, steps = zip(*results, strict=True)
+        self.weights_ = np.stack(weights)
+        self.loss_, self.gap_, self.n_iter_ = np.array(losses), np.array(gaps), np.array(steps)
         self.points_, self.box_ = atoms, box
         return self
 
@@ -185,16 +182,14 @@ class FrankWolfeMeasure(BaseEstimator):
 
     def _check(self) -> Callable:
         if self.constraint not in CONSTRAINTS:
-            raise ValueError(
-                f"constraint={self.constraint!r} is not known; it is one of {CONSTRAINTS}"
-            )
+            raise ValueError(f"constraint must be one of {CONSTRAINTS}, got {self.constraint!r}")
         if not self.mass > 0 or not self.tol > 0 or not self.max_iter > 0:
             raise ValueError("mass, tol and max_iter must be positive")
         if callable(self.loss):
             return self.loss
         if self.loss not in NAMED:
             raise ValueError(
-                f"loss={self.loss!r} is not known; it is a callable, or one of {sorted(NAMED)}"
+                f"loss must be a callable or one of {sorted(NAMED)}, got {self.loss!r}"
             )
         return NAMED[self.loss]
 
@@ -205,8 +200,8 @@ class FrankWolfeMeasure(BaseEstimator):
         if outside.any():
             first = int(np.flatnonzero(outside)[0])
             raise ValueError(
-                f"{int(outside.sum())} atoms lie outside the domain, atom {first} = "
-                f"{atoms[first].tolist()} first; move them, or give domain"
+                f"atoms must lie in the domain, got {int(outside.sum())} outside, first atom "
+                f"{first} = {atoms[first].tolist()}; move them, or give domain"
             )
         return atoms, box
 
@@ -272,10 +267,10 @@ def descend(
 def _correct(
     transposed: np.ndarray, loss: Callable, target: np.ndarray, phi: np.ndarray, c: np.ndarray
 ) -> None:
-    """Move the weights that atoms have already by a Newton step, in place; their sum stays.
+    """Move the weights of atoms that have some by a Newton step, in place; their sum is kept.
 
-    The curvature of the loss is taken from differences of its slope. If it is wrong, the step is
-    less good, and the gap is the certificate all the same.
+    The curvature of the loss is estimated from differences of its slope. If it is wrong, the step
+    is worse, but the gap remains a certificate.
     """
     active = np.flatnonzero(c)
     if len(active) < 2:
@@ -308,7 +303,7 @@ def _line_search(
 ) -> float:
     """Return where the slope along a direction changes sign, or the longest step.
 
-    Secants between two signs of the slope; the end that stays twice counts half (Illinois).
+    The Illinois method: secants, in which the value at an end that stays twice is halved.
     """
 
     def slope(length: float) -> float:
@@ -322,14 +317,14 @@ def _line_search(
         if below >= -flat:
             return low
         middle = low + (high - low) * below / (below - above)
-        found = slope(middle)
-        if abs(found) <= flat:
+        at_middle = slope(middle)
+        if abs(at_middle) <= flat:
             return middle
-        if found < 0:
-            low, below = middle, found
+        if at_middle < 0:
+            low, below = middle, at_middle
             above, last = (above / 2 if last < 0 else above), -1
         else:
-            high, above = middle, found
+            high, above = middle, at_middle
             below, last = (below / 2 if last > 0 else below), 1
     return low
 
@@ -341,12 +336,12 @@ def _functions(models: Any, d: int) -> list[Callable]:
     ):
         weights = np.atleast_2d(as_models(models, "models"))
         if weights.shape[1] != d:
-            raise ValueError(f"the models have {weights.shape[1]} weights, the atoms {d} features")
+            raise ValueError(f"models must have {d} weights, got {weights.shape[1]}")
         return [w.__rmatmul__ for w in weights]
     for number, model in enumerate(models):
         features = getattr(model, "n_features_in_", d)
         if features != d:
-            raise ValueError(f"model {number} has {features} features, the atoms {d}")
+            raise ValueError(f"model {number} must have {d} features, as the atoms, got {features}")
     return [model.predict if hasattr(model, "predict") else model for model in models]
 
 
@@ -357,10 +352,10 @@ def _evaluated(functions: list[Callable], points: np.ndarray) -> np.ndarray:
         values = np.asarray(f(points), dtype=np.float64)
         if values.reshape(-1).shape != (len(points),):
             raise ValueError(
-                f"model {number} returns an array of shape {values.shape} for {len(points)} "
-                "points; give one output"
+                f"model {number} must return one output for {len(points)} points, got shape "
+                f"{values.shape}"
             )
         F[number] = values.reshape(-1)
     if not np.isfinite(F).all():
-        raise ValueError("some model has values at the atoms that are missing or infinite")
+        raise ValueError("models must be finite at the atoms, got missing or infinite values")
     return F

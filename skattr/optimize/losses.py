@@ -1,4 +1,4 @@
-"""Losses of attributions, for descent in the space of measures: each has a value and a slope."""
+"""Losses of attributions, for descent in the space of measures, with their derivatives."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class ThresholdLoss:
     def __post_init__(self) -> None:
         if not self.alpha >= 0 or not self.temperature > 0:
             raise ValueError(
-                f"ThresholdLoss(alpha={self.alpha!r}, temperature={self.temperature!r}): alpha is "
-                "at least 0, the temperature positive"
+                "alpha must be at least 0 and temperature positive, got "
+                f"alpha={self.alpha!r}, temperature={self.temperature!r}"
             )
 
     def __call__(self, phi: np.ndarray, target: np.ndarray) -> tuple[float, np.ndarray]:

@@ -33,9 +33,9 @@ def mixture(components: Sequence[Measure | str], weights: Any) -> LinearCombinat
     Parameters
     ----------
     components : list of Measure or str
-        What is mixed.
+        The measures to mix.
     weights : array (n_components,)
-        Any finite numbers; probabilities if the mixture of probabilities is to be one.
+        Finite numbers. If they are positive with sum 1, a mixture of probabilities is one.
 
     Examples
     --------
@@ -44,9 +44,9 @@ def mixture(components: Sequence[Measure | str], weights: Any) -> LinearCombinat
     """
     numbers = np.asarray(weights, dtype=np.float64)
     if numbers.shape != (len(components),) or len(components) == 0:
-        raise ValueError(f"{len(components)} components have weights of shape {numbers.shape}")
+        raise ValueError(f"weights must have shape ({len(components)},), got {numbers.shape}")
     if not np.isfinite(numbers).all():
-        raise ValueError("weights of a mixture are finite")
+        raise ValueError("weights must be finite")
     pairs = zip(numbers.tolist(), components, strict=True)
     return LinearCombination(as_terms(LinearCombination([(w, as_measure(c)) for w, c in pairs])))
 
@@ -61,9 +61,9 @@ def scorer(metric: Callable, *, greater_is_better: bool = True, **settings: Any)
         which: one of its numbers, "correlation" by default), `faithfulness`, `deletion`,
         `insertion`.
     greater_is_better : bool, default=True
-        Else the score is the negative metric.
+        If False, the score is the negative metric.
     **settings
-        Passed on.
+        Keyword arguments of the metric.
 
     Returns
     -------
@@ -72,7 +72,9 @@ def scorer(metric: Callable, *, greater_is_better: bool = True, **settings: Any)
     """
     if metric not in (*OF_VALUES, *OF_MODELS):
         known = [each.__name__ for each in (*OF_VALUES, *OF_MODELS)]
-        raise ValueError(f"scorer: {metric!r} is none of {known}; write a function instead")
+        raise ValueError(
+            f"metric must be one of {known}, got {metric!r}; for others write a function"
+        )
     return _Scorer(metric, 1 if greater_is_better else -1, settings)
 
 
@@ -87,24 +89,24 @@ class _Scorer:
                 np.mean(self.metric(explanation, explainer, X, **settings).mean)
             )
         which = settings.pop("which", "correlation")
-        found = self.metric(explanation.centered().values, **settings)
-        found = found.mean[which] if self.metric is agreement else np.mean(found)
-        return self.sign * float(found)
+        result = self.metric(explanation.centered().values, **settings)
+        mean = result.mean[which] if self.metric is agreement else np.mean(result)
+        return self.sign * float(mean)
 
 
 class MeasureSearchCV(MetaEstimatorMixin, BaseEstimator):
     """Search for the measure with the best score.
 
     For each split of the data, measures are learned on one part and attributions of the other are
-    scored. Measures that are sums share their terms: each term is fitted and explained once a
+    scored. Measures that are sums share their terms: each term is fitted and explained once per
     split, whatever the number of mixtures it is in.
 
     Parameters
     ----------
     explainer : MeasureExplainer
-        With everything but the measure.
+        An explainer, whose measure is replaced.
     candidates : list of Measure or str, or dict of name: Measure
-        What is compared.
+        The measures to compare.
     scoring : {"faithfulness"} or callable, default="faithfulness"
         (explanation, explainer, X_background) → float, larger is better; see `scorer`.
     cv : int, splitter or iterable, default=5
@@ -205,11 +207,11 @@ class MeasureSearchCV(MetaEstimatorMixin, BaseEstimator):
             measures = list(self.candidates)
             names = [repr(as_measure(measure)) for measure in measures]
         if not measures:
-            raise ValueError("candidates is empty; give measures to compare")
+            raise ValueError("candidates must not be empty")
         return names, [as_measure(measure) for measure in measures]
 
     def _with(self, measure: Measure) -> MeasureExplainer:
-        """Return the explainer with another measure; cloning would forget a fitted estimator."""
+        """Return the explainer with another measure, without cloning its fitted estimator."""
         return MeasureExplainer(**self.explainer.get_params(deep=False) | {"measure": measure})
 
     def _score(self) -> Callable:
@@ -218,38 +220,38 @@ class MeasureSearchCV(MetaEstimatorMixin, BaseEstimator):
         if self.scoring == "faithfulness":
             return scorer(faithfulness)
         raise ValueError(
-            f"scoring={brief(self.scoring)} is not known; it is 'faithfulness' or a callable, "
-            "such as scorer(recall, weights=…, alpha=…, beta=…)"
+            f"scoring must be 'faithfulness' or a callable, got {brief(self.scoring)}; see "
+            "scorer(recall, weights=…, alpha=…, beta=…)"
         )
 
     def _explained(
         self, measure: Measure, background: Any, rows: Any, fit: dict, parts: dict
     ) -> tuple[Explanation, MeasureExplainer]:
-        """Return the explanation of a measure, put together from those of its terms."""
-        found = []
+        """Return the explanation of a measure, the sum of those of its terms."""
+        terms = []
         for coefficient, term in as_terms(measure):
             key = _identity(term)
             if key not in parts:
                 explainer = self._with(term).fit(background, **fit)
                 parts[key] = explainer.explain(rows), explainer
-            found.append((coefficient, *parts[key]))
-        first = found[0][1]
-        errors = [abs(c) * each.std_error for c, each, _ in found if each.std_error is not None]
+            terms.append((coefficient, *parts[key]))
+        first = terms[0][1]
+        errors = [abs(c) * each.std_error for c, each, _ in terms if each.std_error is not None]
         explanation = replace(
             first,
-            values=sum(c * each.values for c, each, _ in found),
-            offset=sum(c * np.asarray(each.offset) for c, each, _ in found),
+            values=sum(c * each.values for c, each, _ in terms),
+            offset=sum(c * np.asarray(each.offset) for c, each, _ in terms),
             std_error=sum(errors) if errors else None,
-            exact=all(each.exact for _, each, _ in found),
-            engine=tuple(name for _, each, _ in found for name in each.engine),
+            exact=all(each.exact for _, each, _ in terms),
+            engine=tuple(name for _, each, _ in terms for name in each.engine),
             measure=repr(measure),
-            support=first.support if len(found) == 1 else None,
+            support=first.support if len(terms) == 1 else None,
         )
-        return explanation, found[0][2]
+        return explanation, terms[0][2]
 
 
 def _identity(term: Measure) -> Any:
-    """Return what is equal for measures with equal parameters."""
+    """Return a key that measures with equal parameters share."""
     try:
         return type(term), joblib.hash(term.get_params())
     except Exception:  # parameters that do not pickle, such as lambdas

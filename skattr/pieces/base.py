@@ -11,7 +11,7 @@ from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClas
 
 from skattr import frames
 from skattr.pieces.outputs import Output
-from skattr.storage import Kept
+from skattr.storage import PicklableTable
 
 THRESHOLD = (FixedThresholdClassifier, TunedThresholdClassifierCV)  # they change labels only
 
@@ -38,7 +38,7 @@ class Pieces(ABC):
 
     def __init__(self, output: Output, row: Any) -> None:
         self.output = output
-        self.row = Kept(row)
+        self.row = PicklableTable(row)
 
     @property
     def addends(self) -> tuple[Pieces, ...]:

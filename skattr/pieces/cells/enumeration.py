@@ -27,7 +27,7 @@ from skattr.pieces.cells.grid import Grid, by_halves
 from skattr.pieces.cells.levels import MISSING_VALUES, UnnamedLevel, unknown_level
 from skattr.pieces.preprocessing.routes import Input, Route
 from skattr.pieces.preprocessing.tracks import Kind
-from skattr.storage import Kept
+from skattr.storage import PicklableTable
 
 Base = dict[int, np.ndarray] | None  # the base row of each column's signatures
 BISECTED = {*Kind.UNCHANGED, Kind.MONOTONE, Kind.CUTS, Kind.MISSING}  # kinds with known jumps
@@ -43,7 +43,7 @@ def enumerate_cells(
     are looked up in sets (by the id of the Input), `row` is one row of X.
     """
     cells = [Cells(inputs, np.zeros((1, len(inputs)), np.int32), open=True) for inputs in inputs_of]
-    grid = Grid(routes, cells, Kept(row))
+    grid = Grid(routes, cells, PicklableTable(row))
     levels_of: dict[int, list] = {}  # columns of levels, which are enumerated together
     for k, inputs in enumerate(inputs_of):
         kinds = [source.track.effective_kind for source in inputs]

@@ -31,7 +31,7 @@ from skattr.pieces.preprocessing.refusals import refusals
 from skattr.pieces.preprocessing.routes import Route
 from skattr.pieces.preprocessing.sparse_inputs import fill_absent
 from skattr.pieces.preprocessing.tracks import Kind, Track
-from skattr.storage import Kept
+from skattr.storage import PicklableTable
 from skattr.values import is_held, narrow_float, rounded
 
 
@@ -56,7 +56,7 @@ class Grid:
 
     routes: list[Route]
     cells: list[Cells]
-    row: Kept  # one row of X: the values of the other columns while one is probed
+    row: PicklableTable  # one row of X: the values of the other columns while one is probed
     offset: np.ndarray = field(init=False)  # (d + 1,) where the codes of a column start
     tracks: list[list[Track]] = field(init=False)  # the outputs of the steps, by raw column
 

@@ -6,9 +6,7 @@ import numpy as np
 from scipy.special import erf, erfc
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(24)
-WIDE = (
-    0.25  # up to this A the 24 nodes are exact to rounding, where differences of erf would cancel
-)
+WIDE = 0.25  # for A up to this, differences of erf cancel, and 24 nodes are exact to rounding
 
 
 def uniform(square: np.ndarray, center: np.ndarray) -> np.ndarray:

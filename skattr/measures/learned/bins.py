@@ -1,10 +1,10 @@
-"""The bins of a column: what a conditional measure learned from rows tells apart in it.
+"""Bins of a column: the values that a conditional measure learned from rows distinguishes.
 
-Numbers are cut at data values, so that a strictly increasing change of the column changes nothing:
-bin b holds e_{b-1} < t <= e_b, the outer ones are unbounded (MATH.md, section 7). Cuts are even on
-the scale of normal scores of ranks: bins in the tails hold fewer rows. Levels, and numbers of which
-there are few, have a bin each. Behind these n bins stand two more: n is "missing", n + 1 is "any
-other", which no row is in.
+Numbers are cut at data values, so that a strictly increasing function of the column changes
+nothing: bin b holds e_{b-1} < t <= e_b, the outer bins are unbounded (MATH.md, section 7). Cuts are
+even on the scale of normal scores of ranks: bins in the tails hold fewer rows. Levels, and numbers
+if there are few, have a bin each. After these n bins, n is "missing" and n + 1 is "any other",
+which has no rows.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from skattr import frames
 from skattr.kernels import lookup
 from skattr.measures.background import Background
 
-TEMPER = 0.02  # of the mass at either end: keeps scores finite, and tails from standing alone
-FEW = 10  # distinct numbers up to which each is a level of its own
+TEMPER = 0.02  # of the mass at either end: keeps scores finite, and tails from being isolated
+FEW = 10  # distinct numbers up to which each has a bin
 
 
 @dataclass(eq=False)
@@ -32,7 +32,7 @@ class Bins:
     n: int  # without "missing" and "any other"
     edges: np.ndarray | None = None  # (n - 1,) of a column of numbers,
     points: np.ndarray | None = None  # (n,) or the numbers themselves, if they are few;
-    levels: list | None = None  # else the values that are told apart,
+    levels: list | None = None  # else the levels,
     numbers: np.ndarray | None = None  # and the bin of each
 
     @property
@@ -46,31 +46,31 @@ class Bins:
             return self._of_levels(values)
         numbers = as_numbers(values, self.name)
         if self.points is not None:
-            place = np.minimum(np.searchsorted(self.points, numbers), self.n - 1)
+            nearest = np.minimum(np.searchsorted(self.points, numbers), self.n - 1)
             other = np.where(np.isnan(numbers), self.n, self.n + 1)
-            return np.where(self.points[place] == numbers, place, other)
-        found = np.empty(len(numbers), np.int32)
-        lookup.rank(numbers, self.edges, found)
-        return np.where(found == 0, self.n, found - 1)  # rank 0 is missing
+            return np.where(self.points[nearest] == numbers, nearest, other)
+        ranks = np.empty(len(numbers), np.int32)
+        lookup.rank(numbers, self.edges, ranks)
+        return np.where(ranks == 0, self.n, ranks - 1)  # rank 0 is missing
 
     def _of_levels(self, values: Any) -> np.ndarray:
         assert self.levels is not None and self.numbers is not None
         known = dict(zip(self.levels, self.numbers.tolist(), strict=True))
         first, kind = frames.distinct(values)
-        found = [
+        bins = [
             self.n if frames.is_missing(value) else known.get(value, self.n + 1)
             for value in frames.to_list(frames.take_values(values, first))
         ]
-        return np.array(found, np.int64)[kind]
+        return np.array(bins, np.int64)[kind]
 
     def told_apart(self) -> list:
-        """Return the values that have a bin of their own, or share one with other levels."""
+        """Return the values whose bin holds no range of numbers, but them or several levels."""
         if self.levels is not None:
             return self.levels
         return [] if self.points is None else self.points.tolist()
 
     def cuts(self) -> np.ndarray:
-        """Return numbers between which a number never changes its bin: t up to each, or above."""
+        """Return numbers c so that the bin of t only depends on which c are below t."""
         if self.edges is not None:
             return self.edges
         assert self.points is not None
@@ -83,7 +83,7 @@ def score(rank: Any) -> Any:
 
 
 def rank_of(scores: np.ndarray) -> np.ndarray:
-    """Return the ranks that have some scores."""
+    """Return the ranks that have these normal scores."""
     return (ndtr(scores) - TEMPER) / (1 - 2 * TEMPER)
 
 
@@ -98,19 +98,19 @@ def as_numbers(values: Any, name: Any) -> np.ndarray:
             return np.where(np.isnat(array), np.nan, micro.astype(np.int64))
         return frames.to_float(values)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"column {name!r} wants numbers: {error}") from error
+        raise ValueError(f"column {name!r} must hold numbers: {error}") from error
 
 
 def make_bins(background: Background, k: int, n_bins: int) -> tuple[Bins, np.ndarray]:
-    """Return the bins of a column, and the bin of each row; refuses a column that is all missing.
+    """Return the bins of a column, and the bin of each row; raise if all values are missing.
 
-    Of levels the most frequent have a bin each, and those beyond `n_bins` share the last one.
+    The most frequent levels have a bin each; if there are more than `n_bins`, the others share one.
     """
     name, values, weights = background.names[k], background.column(k), background.weights
     numbers = None if background.levels[k] else as_numbers(values, name)
     if numbers is not None:
         distinct = np.unique(numbers[~np.isnan(numbers)])
-        _refuse_nothing(name, distinct)
+        _check_not_empty(name, distinct)
         if len(distinct) > FEW:
             bins = _cut(name, numbers, weights, distinct, n_bins)
         else:
@@ -118,7 +118,7 @@ def make_bins(background: Background, k: int, n_bins: int) -> tuple[Bins, np.nda
         return bins, bins.of(values)
     # in an order that does not depend on that of the rows
     levels = sorted(frames.distinct_levels(values), key=lambda v: (type(v).__name__, str(v)))
-    _refuse_nothing(name, levels)
+    _check_not_empty(name, levels)
     bins = Bins(name, len(levels), levels=levels, numbers=np.arange(len(levels)))
     rows = bins.of(values)
     if len(levels) <= n_bins:
@@ -131,11 +131,11 @@ def make_bins(background: Background, k: int, n_bins: int) -> tuple[Bins, np.nda
 
 
 def heaviest(mass: np.ndarray) -> np.ndarray:
-    """Return the places of masses, the largest first; those equal but for rounding in order."""
+    """Return the order of masses, the largest first; those equal up to rounding stay in order."""
     return np.argsort(-np.round(mass / mass.sum(), 9), kind="stable")
 
 
-def _refuse_nothing(name: Any, distinct: Any) -> None:
+def _check_not_empty(name: Any, distinct: Any) -> None:
     if len(distinct) == 0:
         raise ValueError(
             f"column {name!r} is missing in every row of the background: nothing can be learned "
@@ -146,13 +146,13 @@ def _refuse_nothing(name: Any, distinct: Any) -> None:
 def _cut(
     name: Any, numbers: np.ndarray, weights: np.ndarray, distinct: np.ndarray, n_bins: int
 ) -> Bins:
-    """Cut numbers at values that are about evenly spread on the scale of normal scores."""
+    """Return bins between values that are about evenly spread on the scale of normal scores."""
     edges = distinct[:-1]
     if len(distinct) > n_bins:
         order = np.lexsort((weights, numbers))[: np.count_nonzero(~np.isnan(numbers))]
         mass = np.cumsum(weights[order])
         evenly = np.linspace(score(0.0), score(1.0), n_bins + 1)[1:-1]
-        shares = rank_of(evenly) * mass[-1] * (1 - 1e-9)  # rounding is no row
+        shares = rank_of(evenly) * mass[-1] * (1 - 1e-9)  # so that rounding does not add a row
         edges = np.unique(numbers[order][np.searchsorted(mass, shares, side="left")])
         edges = edges[edges < distinct[-1]]
     return Bins(name, len(edges) + 1, edges=edges)

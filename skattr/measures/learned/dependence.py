@@ -1,4 +1,4 @@
-"""Which columns say much about each other: rank correlations of numbers, on some of the rows."""
+"""Strongly dependent columns: rank correlations of numbers, on some of the rows."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from scipy.stats import rankdata
 
 from skattr import frames
 from skattr.measures.background import Background
-from skattr.measures.bins import as_numbers
+from skattr.measures.learned.bins import as_numbers
 
 NAMED = 5  # pairs of dependent columns that are named
 STRONG = 0.8  # size of a rank correlation
-ROWS = 5000  # rows that are looked at, evenly spread
+ROWS = 5000  # rows that are used, evenly spread
 
 
-def dependent_columns(background: Background, own: Sequence) -> tuple[tuple[int, int, float], ...]:
+def dependent_columns(
+    background: Background, attributions: Sequence
+) -> tuple[tuple[int, int, float], ...]:
     """Return (k, l, rank correlation) of strongly dependent columns, the strongest first.
 
     Only pairs of different attributions. Columns of levels, and those that do not vary, are left
@@ -35,17 +37,17 @@ def dependent_columns(background: Background, own: Sequence) -> tuple[tuple[int,
     if len(columns) < 2:
         return ()
     correlations = np.array(ranks) @ np.array(ranks).T
-    group = {k: a for a, members in enumerate(own) for k in members}
-    found = [
+    group = {k: a for a, members in enumerate(attributions) for k in members}
+    pairs = [
         (columns[a], columns[b], float(correlations[a, b]))
         for a, b in np.argwhere(np.triu(np.abs(correlations) > STRONG, 1))
         if group.get(columns[a]) != group.get(columns[b])
     ]
-    return tuple(sorted(found, key=lambda each: -abs(each[2])))
+    return tuple(sorted(pairs, key=lambda each: -abs(each[2])))
 
 
 def dependent_in_words(pairs: Iterable[tuple[int, int, float]], names: Sequence) -> str:
-    """Say which columns cannot be told apart given one of them, and what to do."""
+    """Return which columns are strongly dependent, and what to do, as a sentence."""
     strongest = sorted(pairs, key=lambda pair: -abs(pair[2]))
     named = [(names[k], names[m], r) for k, m, r in strongest[:NAMED]]
     listed = ", ".join(f"{a!r} and {b!r} ({r:.2f})" for a, b, r in named)

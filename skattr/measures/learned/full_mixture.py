@@ -1,4 +1,4 @@
-"""Mixtures of normal laws with full covariances, learned by weighted EM: O(n d² C) an iteration."""
+"""Mixtures of normal laws with full covariances, learned by weighted EM: O(n d² C) per step."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from skattr.measures import em
-from skattr.measures.gaussian import Gaussian, by_row, moments, patterns
-from skattr.measures.mixture import Mixture
+from skattr.measures.learned import em
+from skattr.measures.learned.gaussian import Gaussian, by_row, moments, patterns
+from skattr.measures.learned.mixture import Mixture
 
 LEAST = 1e-6  # eigenvalues of a covariance of standardised columns are not smaller
 BLOCK = 4096  # rows of an EM step at a time
@@ -20,10 +20,10 @@ BLOCK = 4096  # rows of an EM step at a time
 
 @dataclass(eq=False)
 class FullMixture:
-    """Σ_c π_c N(m_c, Σ_c).
+    """Σ_c π_c N(m_c, Σ_c): a `NormalLaw`.
 
-    Given the own values t, each component is the normal law that it says of the others, and the
-    shares are π_c(t) ∝ π_c N(t; m_c,own, Σ_c,own).
+    Given the values t of columns J, each component is its conditional normal law, and the shares
+    are π_c(t) ∝ π_c N(t; m_{c,J}, Σ_{c,J}).
     """
 
     components: list[Gaussian]
@@ -31,21 +31,22 @@ class FullMixture:
 
     @property
     def n_uniforms(self) -> int:
-        """The number of uniform numbers that make a point: the first chooses the component."""
+        """One for the component, and one per column."""
         return self.marginals.n_uniforms
 
-    def shares(self, t: np.ndarray, own: Sequence[int]) -> np.ndarray:
-        """Return π_c(t), (m, C), for own values t, (m, n_own); NaN is not conditioned on."""
-        if len(own) == 1:
-            return self.marginals.shares(t, own)
+    def shares(self, t: np.ndarray, columns: Sequence[int]) -> np.ndarray:
+        """Return π_c(t)."""
+        if len(columns) == 1:
+            return self.marginals.shares(t, columns)
         result = np.empty((len(t), len(self.components)))
-        for rows, given in patterns(t):
-            known = [own[i] for i in given]
+        for rows, present in patterns(t):
+            known = [columns[i] for i in present]
             if len(known) == 1:
-                result[rows] = self.marginals.shares(t[np.ix_(rows, given)], known)
+                result[rows] = self.marginals.shares(t[np.ix_(rows, present)], known)
                 continue
             logs = np.stack(
-                [law.log_density(t[np.ix_(rows, given)], known) for law in self.components], axis=1
+                [law.log_density(t[np.ix_(rows, present)], known) for law in self.components],
+                axis=1,
             )
             logs += np.log(self.marginals.weights)
             logs -= logs.max(axis=1, keepdims=True)
@@ -53,42 +54,42 @@ class FullMixture:
             result[rows] = shares / shares.sum(axis=1, keepdims=True)
         return result
 
-    def center(self, t: np.ndarray, own: Sequence[int]) -> np.ndarray:
-        """Return own values t, (m, n_own), and the conditional means of the rest, (m, d)."""
-        shares = self.shares(t, own)
-        first = self.components[0].center(t, own)  # a constant column stays, to the last bit
+    def center(self, t: np.ndarray, columns: Sequence[int]) -> np.ndarray:
+        """Return t and the mean of the components' means."""
+        shares = self.shares(t, columns)
+        first = self.components[0].center(t, columns)  # a constant column is kept to the last bit
         result = first.copy()
         for c, law in enumerate(self.components[1:], 1):
-            result += shares[:, c, None] * (law.center(t, own) - first)
-        result[:, own] = t
+            result += shares[:, c, None] * (law.center(t, columns) - first)
+        result[:, columns] = t
         return result
 
-    def points(self, u: np.ndarray, t: np.ndarray, own: Sequence[int]) -> np.ndarray:
-        """Return points of equal weight of the law given one t, (p, d), from uniform numbers."""
-        upto = np.cumsum(self.shares(t[None], own)[0])
+    def points(self, u: np.ndarray, t: np.ndarray, columns: Sequence[int]) -> np.ndarray:
+        """Return points of equal weight, given one t."""
+        upto = np.cumsum(self.shares(t[None], columns)[0])
         which = np.searchsorted(upto[:-1], u[:, 0], side="right")
         result = np.empty((len(u), len(self.components[0].mean)))
         for c in np.unique(which):
             rows = which == c
-            result[rows] = self.components[c].points(u[rows, 1:], t, own)
+            result[rows] = self.components[c].points(u[rows, 1:], t, columns)
         return result
 
-    def support(self, t: np.ndarray, own: Sequence[int]) -> np.ndarray:
+    def support(self, t: np.ndarray, columns: Sequence[int]) -> np.ndarray:
         """Return 1 / (vᵀ Q v), v_c = π_c(t) (1 + z_c²)^½, z_c the distance of t in component c.
 
-        With one component that is what the Gaussian family says, with shares alone the mixture.
+        This is `Gaussian.support` for one component, and `Mixture.support` without the distances.
         """
-        shares = self.shares(t, own)
-        away = [law.n_eff / law.support(t, own) for law in self.components]  # 1 + z²
+        shares = self.shares(t, columns)
+        away = [law.n_eff / law.support(t, columns) for law in self.components]  # 1 + z²
         shares = shares * np.sqrt(np.stack(away, axis=1))
         return 1 / (by_row(shares, self.marginals.overlap) * shares).sum(axis=1)
 
     def linear(
-        self, weights: np.ndarray, own: Sequence[int]
+        self, weights: np.ndarray, columns: Sequence[int]
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return what the law says of sums of columns, as `Gaussian.linear`."""
-        found = zip(*(law.linear(weights, own) for law in self.components), strict=True)
-        centers, slopes, scales = (np.concatenate(parts) for parts in found)
+        """Return the conditional laws of sums of columns in each component."""
+        laws = zip(*(law.linear(weights, columns) for law in self.components), strict=True)
+        centers, slopes, scales = (np.concatenate(parts) for parts in laws)
         return centers, slopes, scales
 
 
@@ -104,22 +105,26 @@ class Fit(NamedTuple):
 def learn_full_mixture(
     numbers: np.ndarray, weights: np.ndarray, n_components: int | None = None
 ) -> FullMixture:
-    """Return a mixture of `n_components` (of fewer, if so many rows do not differ), or the best.
+    """Return a mixture of `n_components`, or of fewer if there are fewer distinct rows.
 
-    As `learn_mixture`; a component found by itself stands on more rows than there are columns.
+    By default their number is chosen as in `learn_mixture`, with more effective rows in each
+    component than there are columns.
     """
     shares = weights / weights.sum()
     mean, scale = moments(numbers, shares)
     varies = scale > 0
     scores = (numbers[:, varies] - mean[varies]) / scale[varies]
-    some = em.starting_rows(len(scores))
-    most = len(np.unique(scores[some], axis=0)) if scores.shape[1] else 1
+    some, k = em.starting_rows(len(scores)), scores.shape[1]
     with threadpool_limits(1):  # the same bits whatever the threads
-        if n_components is None:
-            fit = _search(scores, shares, some, min(most, em.COMPONENTS))
-        else:
-            fit = _start(scores[some], shares[some], min(n_components, most))
-        fit = em.settled(partial(full_step, scores, shares), fit, em.SETTLED, em.ROUNDS)
+        fit = em.learn(
+            partial(_start, scores[some], shares[some]),
+            partial(full_step, scores, shares),
+            lambda c: c * (k + k * (k + 1) // 2 + 1) - 1,
+            max(em.ROWS, k + 1),
+            1 / float(shares @ shares),
+            em.n_distinct(scores[some]),
+            n_components,
+        )
         return _kept(fit, scores, shares, mean, scale)
 
 
@@ -130,7 +135,8 @@ def _kept(
     kept = em.alive(fit.weights)
     total = fit.weights[kept].sum()
     fit = Fit(fit.weights[kept] / total, fit.means[kept], fit.covariances[kept])
-    overlap = _overlap(scores, shares, fit)
+    parts = (belongs for _, belongs, _ in _responsibilities(scores, shares, fit))
+    overlap = em.overlap(parts, len(kept))
     varies = scale > 0
     d, components = len(scale), []
     for c in range(len(kept)):
@@ -144,20 +150,6 @@ def _kept(
     means = np.array([law.mean for law in components])
     scales = np.array([law.scale for law in components])
     return FullMixture(components, Mixture(fit.weights, means, scales, overlap))
-
-
-def _search(scores: np.ndarray, shares: np.ndarray, some: np.ndarray, most: int) -> Fit:
-    """Return the fit of the least BIC."""
-    n_eff, k = 1 / float(shares @ shares), scores.shape[1]
-
-    def fitted(c: int) -> Fit:
-        start = _start(scores[some], shares[some], c)
-        return em.settled(partial(full_step, scores, shares), start, em.ROUGH, em.FEW)
-
-    def size(c: int) -> int:
-        return c * (k + k * (k + 1) // 2 + 1) - 1
-
-    return em.least_bic(fitted, size, max(em.ROWS, k + 1), n_eff, most)
 
 
 def _start(scores: np.ndarray, shares: np.ndarray, c: int) -> Fit:
@@ -210,23 +202,10 @@ def _responsibilities(
         constants.append(np.log(weight) - np.log(2 * np.pi * values).sum() / 2)
     for start in range(0, len(scores), BLOCK):
         block = slice(start, start + BLOCK)
-        belongs = np.stack(
+        logs = np.stack(
             [
                 constant - (((scores[block] - mean) @ root) ** 2).sum(axis=1) / 2
                 for mean, root, constant in zip(fit.means, roots, constants, strict=True)
             ]
         )
-        top = belongs.max(axis=0)
-        belongs = np.exp(belongs - top)
-        total = belongs.sum(axis=0)
-        belongs *= shares[block] / total
-        yield block, belongs, top + np.log(total)
-
-
-def _overlap(scores: np.ndarray, shares: np.ndarray, fit: Fit) -> np.ndarray:
-    """Return Q, as that of a Mixture."""
-    mass, squares = np.zeros(len(fit.weights)), np.zeros((len(fit.weights),) * 2)
-    for _, belongs, _ in _responsibilities(scores, shares, fit):
-        mass += belongs.sum(axis=1)
-        squares += belongs @ belongs.T
-    return squares / np.outer(mass, mass)
+        yield block, *em.responsibilities(logs, shares[block])

@@ -1,4 +1,4 @@
-"""Points of product measures: what models that can only be evaluated are asked at."""
+"""Points of product measures, at which models are evaluated."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ import numpy as np
 
 from skattr import frames
 from skattr.measures.base import Measure
-from skattr.storage import Kept
+from skattr.storage import PicklableTable
 
 
 @dataclass(eq=False)
 class ProductPoints:
-    """A product of sampled laws; own coordinates are x's if `pinned`."""
+    """A product of sampled laws, in which the columns of an attribution are x's if `pinned`."""
 
     laws: list
     names: list
     pinned: bool
-    row: Kept  # one row, to make rows like it
+    row: PicklableTable  # a row of the background, the template of points
 
     @classmethod
     def of(cls, term: Measure) -> Self:
-        """Keep what points need of a product measure."""
+        """Return what points need of a measure with the view "factors"."""
         [(_, laws)], pinned = term.factors()
         background = term.background_
         row = frames.copy(frames.take_rows(background.X, slice(1)))
-        return cls([law.sampled() for law in laws], background.names, pinned, Kept(row))
+        return cls([law.sampled() for law in laws], background.names, pinned, PicklableTable(row))
 
     def merge(self, other: ProductPoints) -> ProductPoints:
         """Join the laws of two batches."""
@@ -36,20 +36,20 @@ class ProductPoints:
 
     @property
     def n_uniforms(self) -> int:
-        """How many uniform numbers a point is made of."""
+        """One per column."""
         return len(self.laws)
 
     def free(self, columns: tuple[int, ...]) -> list[int]:
-        """Return the columns that have more than one value where some are pinned."""
+        """Return the columns with more than one value, other than pinned ones."""
         return [k for k, law in enumerate(self.laws) if k not in columns and law.n_atoms != 1]
 
     def transport(self, u: np.ndarray) -> Any:
-        """Return points of equal weight where nothing is pinned, one for each row of u."""
+        """Return points of equal weight, (len(u), d), with nothing pinned."""
         columns = {k: law.quantile(u[:, k]) for k, law in enumerate(self.laws)}
         return frames.with_columns(self.row.X, columns)
 
     def table(self, nodes: list, at: np.ndarray) -> Any:
-        """Return rows: of each column the nodes at some places, (n, d), the first where None."""
+        """Return rows with the nodes of each column at the indices `at` (n, d), if it has nodes."""
         columns = {
             k: frames.take_values(values, at[:, k])
             for k, values in enumerate(nodes)

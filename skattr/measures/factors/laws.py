@@ -1,11 +1,14 @@
 """One-dimensional laws: the factors of product measures.
 
 Laws know nothing of models: their masses by code and the means of a model's terms are in
-`engines/laws.py`. Laws of numbers know the mean of exp(-A (u - c)²) in closed form, `bump(A, c)`, u
-the number on a scale on which the raw numbers `ends()` are -1 and 1. For models that can only be
-evaluated there is `sampled()`: it knows `quantile(u)`, values of the column from uniform numbers,
-and `nodes(points, rule)`, values and weights; `n_atoms` is how many values it has, or None.
-Laws that are learned from a background add up over batches with `merge`.
+`engines/laws.py`. `Interval` and `Normal` have `bump(A, c)`, the mean of exp(-A (u - c)²) in closed
+form, where u is the number on the scale on which the raw numbers `ends()` are -1 and 1. All but
+`Normal` have `sampled()`, for models that can only be evaluated, which returns a law with
+
+- `quantile(u)`: values of the column from uniform numbers (m,);
+- `nodes(points, rule)`: values and weights of a quadrature rule, or all values;
+- `n_atoms`: the number of values, or None if there are infinitely many;
+- `merge(other)`: the law of two batches of the background.
 """
 
 from __future__ import annotations
@@ -17,15 +20,15 @@ from typing import Any
 import numpy as np
 
 from skattr import frames
-from skattr.measures import bumps
 from skattr.measures.background import Background
-from skattr.measures.quadrature import rule_on
-from skattr.storage import Kept
+from skattr.measures.factors import bumps
+from skattr.measures.factors.quadrature import rule_on
+from skattr.storage import PicklableTable
 
 
 @dataclass(eq=False)
 class Empirical:
-    """P_k: the background's own values, missing ones too."""
+    """P_k: the values of the background in column k, including missing ones."""
 
     background: Background
     k: int
@@ -39,7 +42,7 @@ class Empirical:
 class Values:
     """Distinct values of a column, sorted where they have an order, and their weights."""
 
-    kept: Kept  # a table of one column
+    kept: PicklableTable  # a table of one column
     weights: np.ndarray
 
     @classmethod
@@ -48,15 +51,15 @@ class Values:
         first, kind = frames.distinct_rows(table, (0,))
         total = np.bincount(kind, weights=weights, minlength=len(first))
         order = frames.order_of(frames.take_values(frames.column(table, 0), first))
-        return cls(Kept(frames.take_rows(table, first[order])), total[order])
+        return cls(PicklableTable(frames.take_rows(table, first[order])), total[order])
 
     @property
     def n_atoms(self) -> int:
-        """How many values there are."""
+        """The number of values."""
         return len(self.weights)
 
     def quantile(self, u: np.ndarray) -> Any:
-        """Return the values at some levels of the distribution function."""
+        """Return the values where the distribution function reaches u."""
         levels = np.cumsum(self.weights)
         rows = np.searchsorted(levels[:-1], u * levels[-1], side="right")
         return frames.take_values(frames.column(self.kept.X, 0), rows)
@@ -66,7 +69,7 @@ class Values:
         return frames.column(self.kept.X, 0), self.weights / self.weights.sum()
 
     def merge(self, other: Values) -> Values:
-        """Add a batch."""
+        """Join the values of two batches."""
         table = frames.concatenate([self.kept.X, other.kept.X])
         return Values.of(table, np.concatenate([self.weights, other.weights]))
 
@@ -78,10 +81,10 @@ class Interval:
     low: float
     high: float
     name: Any
-    given: bool = False  # by the user, so that batches do not widen it
+    fixed: bool = False  # by the user: batches do not widen it
 
     def sampled(self) -> Interval:
-        """Return itself: it is small."""
+        """Return itself."""
         return self
 
     @property
@@ -90,12 +93,12 @@ class Interval:
         return 1 if self.low == self.high else None
 
     def quantile(self, u: np.ndarray) -> np.ndarray:
-        """Return numbers between low and high."""
+        """Return low (1 - u) + high u."""
         self.check()
         return self.low * (1 - u) + self.high * u
 
     def nodes(self, points: int, rule: str) -> tuple[np.ndarray, np.ndarray]:
-        """Return the nodes and weights of a quadrature rule."""
+        """Return the nodes and weights of the rule."""
         self.check()
         if self.low == self.high:
             return np.array([self.low]), np.ones(1)
@@ -114,15 +117,15 @@ class Interval:
     def check(self) -> None:
         """Raise if the interval is empty or infinite."""
         if not (isfinite(self.low) and isfinite(self.high)):
-            has = "no value" if self.low > self.high else "infinite values"
+            got = "no value" if self.low > self.high else "infinite values"
             raise ValueError(
-                f"column {self.name!r} has {has} in the background, so that nothing is uniform on "
-                f"its range; give domain={{{self.name!r}: (low, high)}}"
+                f"column {self.name!r} must have finite values for a uniform law on its range, got "
+                f"{got}; give domain={{{self.name!r}: (low, high)}}"
             )
 
     def merge(self, other: Interval) -> Interval:
-        """Widen the interval to a batch's."""
-        if self.given:
+        """Return the interval that holds both, unless the user fixed it."""
+        if self.fixed:
             return self
         return Interval(min(self.low, other.low), max(self.high, other.high), self.name)
 
@@ -152,16 +155,16 @@ class Levels:
     name: Any
 
     def sampled(self) -> Levels:
-        """Return itself: it is small."""
+        """Return itself."""
         return self
 
     @property
     def n_atoms(self) -> int:
-        """How many levels there are."""
+        """The number of levels."""
         return len(self.levels)
 
     def quantile(self, u: np.ndarray) -> Any:
-        """Return levels, each for an equal part of the unit interval."""
+        """Return the level whose equal part of the unit interval holds u."""
         rows = np.minimum((u * len(self.levels)).astype(np.intp), len(self.levels) - 1)
         return frames.take_values(self.column(), rows)
 
@@ -176,7 +179,7 @@ class Levels:
         return frames.as_column(self.levels)
 
     def merge(self, other: Levels) -> Levels:
-        """Join a batch's levels."""
+        """Join the levels of two batches."""
         return Levels(list(dict.fromkeys([*self.levels, *other.levels])), self.name)
 
 
@@ -190,11 +193,11 @@ def uniform_law(background: Background, k: int, domain: dict) -> Interval | Leve
         )
     if background.levels[k]:
         if k in domain:
-            raise ValueError(f"domain names column {name!r}, which has levels, not a range")
+            raise ValueError(f"domain must name columns of numbers, but {name!r} holds levels")
         return Levels(frames.distinct_levels(background.column(k)), name)
     if k in domain:
         low, high = domain[k]
-        return Interval(low, high, name, given=True)
+        return Interval(low, high, name, fixed=True)
     values = frames.to_float(background.column(k))
     values = values[~np.isnan(values)]
     if len(values) == 0:  # another batch may have some

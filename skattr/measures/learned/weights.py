@@ -1,16 +1,16 @@
 """The weights of rows given a value: π_r(t) = ω_r κ[bin of t, bin of row r] (MATH.md, section 7).
 
-κ compares the places of bins: normal scores of their mid-ranks. On the ranks themselves a window in
-the tails is too wide, as values lie far apart there; scores halve the error, and are as invariant.
+κ compares the normal scores of the mid-ranks of bins. On the ranks themselves a window in the tails
+is too wide, as values lie far apart there; scores halve the error, and are as invariant.
 
-A family of tables κ has one number that says how local it is; the best is found by leaving out one
-row after the other, scored on indicator functions of the other columns, never on f. κ is linear
-in the rows, so with its diagonal a row is left out without computing anything anew:
+A family of tables κ has one parameter, how local it is. It is chosen by leave-one-out error on
+indicator functions of the other columns, never on f. κ is linear in the rows, so that its diagonal
+is enough to leave a row out:
 
     prediction without row r = (Σ_s κ_{Bs} S_s - κ_{BB} ω_r y_r) / (1 - κ_{BB} ω_r),  B its bin,
 
 S_s the sum of ω y over bin s. Its squared error, summed over rows and indicators y, is made of sums
-over bins, Σ_y S_B S_s among them: O(bins³) a candidate, however many rows and indicators there are.
+over bins, Σ_y S_B S_s among them: O(bins³) per candidate, for any number of rows and indicators.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skattr.measures.bins import Bins, score
+from skattr.measures.learned.bins import Bins, score
 
 BANDWIDTHS = (*np.geomspace(0.04, 6.0, 24).tolist(), np.inf)  # on the scale of normal scores
 SHARES = (*np.geomspace(0.01, 0.9, 20).tolist(), 1.0)  # of the rows, for nearest neighbours
 SMOOTHINGS = (0.0, 0.005, 0.01, 0.02, 0.04, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1.0)
 APART = 1e3  # the distance of levels that differ, and of missing, for groups
-FLAT = 1e-12  # the variance of scores under which no slope is learned
+FLAT = 1e-12  # the variance of scores below which no slope is learned
 EQUAL = 1e-10  # errors that differ by less, relative to all there is to predict
-ALONE = 1e-9  # share of the weight under which nothing is left without the row itself
+ALONE = 1e-9  # share of the weight below which no other row is left
 
 
 class Totals(NamedTuple):
-    """What is known of the rows of each bin of a column."""
+    """Sums over the rows of each bin of a column."""
 
     weight: np.ndarray  # (n + 1,) the sum of ω, "missing" last
     square: np.ndarray  # (n + 1,) the sum of (ω / weight)²
@@ -52,36 +52,36 @@ class Weights:
     local: float  # the bandwidth, the share of nearest rows, or λ
     support: np.ndarray  # (n + 2,) the effective number of rows, (Σ π)² / Σ π²
     table: Any  # κ, which includes the normaliser
-    kernel: Any = None  # of a member of a group: not normalised, never negative
-    distance: Any = None  # the same in bandwidths: who is near, if no row has weight
+    kernel: Any = None  # for groups: not normalised, never negative
+    distance: Any = None  # for groups: in bandwidths, to find the nearest if no row has weight
 
 
 def scores(weight: np.ndarray) -> np.ndarray:
-    """Return the scores of the mid-ranks of bins: where a normal column would have them."""
+    """Return the normal scores of the mid-ranks of bins."""
     return score((np.cumsum(weight) - weight / 2) / weight.sum())
 
 
-def kernel(place: np.ndarray, weight: np.ndarray, bandwidth: float) -> tuple:
-    """Return K(u) = 1 - u² and u: rows count less the further away they are."""
+def kernel(positions: np.ndarray, weight: np.ndarray, bandwidth: float) -> tuple:
+    """Return K(u) = max(1 - u², 0) and u, the distances in bandwidths."""
     with np.errstate(over="ignore"):  # of tiny bandwidths
-        u = np.abs(place[:, None] - place) / bandwidth
+        u = np.abs(positions[:, None] - positions) / bandwidth
         return np.maximum(1 - u**2, 0.0), u
 
 
-def nearest(place: np.ndarray, weight: np.ndarray, share: float) -> tuple:
+def nearest(positions: np.ndarray, weight: np.ndarray, share: float) -> tuple:
     """Return 1 on the nearest bins that have a share of the weight together, and u."""
-    gap = np.abs(place[:, None] - place)
+    gap = np.abs(positions[:, None] - positions)
     order = np.argsort(gap, axis=1, kind="stable")
     mass = np.cumsum(weight[order], axis=1)
     enough = np.argmax(mass >= share * weight.sum() * (1 - 1e-12), axis=1)
-    radius = np.take_along_axis(gap, order, 1)[np.arange(len(place)), enough]
+    radius = np.take_along_axis(gap, order, 1)[np.arange(len(positions)), enough]
     u = gap / np.maximum(radius, 1e-300)[:, None]
     return (gap <= radius[:, None] * (1 + 1e-9)).astype(float), u
 
 
-def match(place: np.ndarray, weight: np.ndarray, smoothing: float) -> tuple:
+def match(positions: np.ndarray, weight: np.ndarray, smoothing: float) -> tuple:
     """Return 1 on the same level and λ on all others, and how far they are."""
-    same = np.eye(len(place))
+    same = np.eye(len(positions))
     return smoothing + (1 - smoothing) * same, APART * (1 - same)
 
 
@@ -90,9 +90,9 @@ def normalized(table: np.ndarray, weight: np.ndarray) -> np.ndarray:
     return table / (table @ weight)[:, None]
 
 
-def tilted(table: np.ndarray, place: np.ndarray, weight: np.ndarray) -> np.ndarray:
+def tilted(table: np.ndarray, positions: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """Return the weights of a local linear fit with the kernel weights of `table`, normalised."""
-    gap = place - place[:, None]
+    gap = positions - positions[:, None]
     mass, first, second = (((table * gap**p) @ weight)[:, None] for p in range(3))
     sloped = second / mass - (first / mass) ** 2 > FLAT
     return normalized(table * np.where(sloped, second - first * gap, 1.0), weight)
@@ -124,9 +124,9 @@ def _without(alone: np.ndarray, weight: np.ndarray, ordered: bool) -> np.ndarray
 def learn(
     bins: Bins, totals: Totals, estimator: str, local: float | None, grouped: bool
 ) -> Weights:
-    """Choose how local the weights are, unless that is given, and make their tables."""
+    """Return the weights of a column; `local` is learned if it is None."""
     weight = totals.weight[:-1]
-    place = scores(weight)
+    positions = scores(weight)
     family: Callable = match
     candidates: tuple = SMOOTHINGS
     if bins.ordered:
@@ -136,24 +136,24 @@ def learn(
         local = None  # λ is always learned
 
     def table_of(local: float) -> np.ndarray:
-        table = family(place, weight, local)[0]
+        table = family(positions, weight, local)[0]
         if bins.ordered and estimator == "local_linear" and np.isfinite(local):
-            return tilted(table, place, weight)
+            return tilted(table, positions, weight)
         return normalized(table, weight)
 
     if bins.n == 1 or (local is None and not totals.ones.any()):
         local = candidates[-1]
     if local is None:
         errors = np.array([leave_one_out(table_of(c), totals, bins.ordered) for c in candidates])
-        errors[~np.isfinite(errors)] = np.inf  # of weights whose squares are out of range
+        errors[~np.isfinite(errors)] = np.inf  # weights whose squares overflow
         good = errors <= errors.min() + EQUAL * totals.ones.sum()
-        local = float(candidates[np.flatnonzero(good)[-1]])  # of equals the one that is not local
+        local = float(candidates[np.flatnonzero(good)[-1]])  # the least local of the best
     any_row, n = 1 / totals.weight.sum(), bins.n
-    own = 1 / totals.weight[n] if totals.weight[n] > 0 else any_row
-    table = _complete(table_of(local), totals, 0.0, own, any_row)
+    missing = 1 / totals.weight[n] if totals.weight[n] > 0 else any_row
+    table = _complete(table_of(local), totals, 0.0, missing, any_row)
     result = Weights(bins, local, 1 / ((table * totals.weight) ** 2 @ totals.square), table)
     if grouped:
-        factor, distance = family(place, weight, local)
+        factor, distance = family(positions, weight, local)
         result.kernel = _complete(factor, totals, 0.0, 1.0, 1.0)
         result.distance = _complete(distance, totals, APART, 0.0, 0.0)
     return result
@@ -179,8 +179,8 @@ def joint(
 ) -> np.ndarray:
     """Return the weights of rows for a group: the product of its members' kernels, normalised.
 
-    at (g,): the bins of t; rows (g, n): those of the rows. Where no row has weight, because nothing
-    in the data is near such a combination, the nearest rows have it.
+    at (g,) are the bins of t, rows (g, n) those of the rows. If no row has weight, because no row
+    is near such a combination, the nearest rows get it.
     """
     result = weight.copy()
     for column, b, s in zip(columns, at, rows, strict=True):

@@ -1,9 +1,9 @@
-"""A signed measure written out: atoms, products of one-dimensional laws, and what is hidden.
+"""Signed measures written out as atoms, products of one-dimensional laws, and hidden laws.
 
 Σ_a weights_a δ_{points_a} + Σ_p weight_p ⊗_k law_{p,k} + laws known by mass and mean only.
-Questions are answered exactly up to rounding, or with None: `variation` is exact for atoms with
-one product, and for products that are singular to each other; several products of many atoms each
-are multiplied out while there are few enough.
+Properties are exact up to rounding, or None: `variation` is exact for atoms with one product, and
+for products that are singular to each other; several products of atoms are multiplied out if they
+are few enough.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skattr.measures.signed_laws import ROUNDING, Law, atom, combined, discrete
+from skattr.measures.signed.laws import ROUNDING, Law, atom, combined, discrete
 
 MANY = 100_000  # atoms up to which products are multiplied out
-FEW = 8  # atoms up to which each is tried as a product
+FEW = 8  # atoms up to which each may join a product
 
 
 class Hidden(NamedTuple):
-    """A law that is not written out; its total variation is known only if it is positive."""
+    """A law that is not written out; its total variation is known if it is positive."""
 
     key: tuple
     mass: float  # NaN if not known
@@ -32,7 +32,7 @@ class Hidden(NamedTuple):
 
 
 class Variation(NamedTuple):
-    """A total variation, or a bound from above."""
+    """A total variation, or an upper bound of it."""
 
     value: float
     exact: bool
@@ -40,7 +40,7 @@ class Variation(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Signed:
-    """A signed measure on d columns; made by `signed`, which joins what is alike."""
+    """A signed measure on d columns, made by `signed`, which joins equal parts."""
 
     points: np.ndarray  # (m, d)
     weights: np.ndarray  # (m,)
@@ -54,7 +54,7 @@ class Signed:
 
     @cached_property
     def mass(self) -> float:
-        """The mass of the whole space, 0 up to rounding, NaN if it is not known."""
+        """The total mass; exactly 0 if it is 0 up to rounding, NaN if it is not known."""
         parts = [*self.weights.tolist()]
         parts += [w * float(np.prod([law.mass for law in laws])) for w, laws in self.products]
         parts += [weight * law.mass for weight, law in self.hidden]
@@ -85,22 +85,22 @@ class Signed:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is left of it: then it is 0."""
+        """Whether it has no parts: then it is 0."""
         return not (len(self.weights) or self.products or self.hidden)
 
     @cached_property
     def at_atoms(self) -> np.ndarray:
-        """The mass of each single atom, products included, (m,)."""
+        """The mass of each atom, including that of products, (m,)."""
         return self.weights + self._products_at_atoms.sum(axis=0)
 
     @cached_property
     def _products_at_atoms(self) -> np.ndarray:
-        found = np.zeros((len(self.products), len(self.weights)))
+        masses = np.zeros((len(self.products), len(self.weights)))
         for p, (weight, laws) in enumerate(self.products):
-            found[p] = weight
+            masses[p] = weight
             for k, law in enumerate(laws):
-                found[p] *= law.at(self.points[:, k])
-        return found
+                masses[p] *= law.at(self.points[:, k])
+        return masses
 
     @cached_property
     def variation(self) -> Variation:
@@ -118,7 +118,7 @@ class Signed:
         hidden = sum(
             abs(weight) * (law.mass if law.positive else np.nan) for weight, law in self.hidden
         )
-        if not exact:  # atoms that meet products may cancel: a bound all the same
+        if not exact:  # atoms may cancel parts of products: a bound all the same
             return Variation(float(np.abs(self.weights).sum() + products + hidden), False)
         rest = products - met
         rest = rest if rest > ROUNDING * products else 0.0
@@ -131,7 +131,7 @@ class Signed:
 
     @cached_property
     def is_zero(self) -> bool | None:
-        """Whether it is 0, or None."""
+        """Whether it is 0, None if that is not known."""
         if self.variation.exact:
             sizes = float(np.abs(self.weights).sum()) + sum(abs(w) for w, _ in self.products)
             return self.variation.value <= 1e3 * ROUNDING * sizes
@@ -144,7 +144,7 @@ class Signed:
 
     @cached_property
     def negative(self) -> float | None:
-        """The mass of the negative part, or None."""
+        """The mass of the negative part, None if it is not known."""
         if self.variation.exact:
             part = (self.variation.value - self.mass) / 2
             return part if part > ROUNDING * self.variation.value else 0.0
@@ -166,7 +166,7 @@ class Signed:
         return signed(self.points[:, kept], self.weights, products, hidden)
 
     def marginal(self, k: int) -> Law | None:
-        """Return the image on one column, or None where it is hidden."""
+        """Return the image on one column, None if a part is hidden."""
         if self.hidden:
             return None
         terms = [(1.0, discrete(self.points[:, k], self.weights))]
@@ -191,12 +191,12 @@ def signed(
     products: Sequence[tuple[float, tuple[Law, ...]]] = (),
     hidden: Sequence[tuple[float, Hidden]] = (),
 ) -> Signed:
-    """Return a signed measure in which nothing stands twice and nothing cancels."""
-    if points.shape[1] == 0:  # no column is left: a number
+    """Return a signed measure in which equal parts are joined and none cancel."""
+    if points.shape[1] == 0:  # without columns: a number
         mass = _sum([*weights.tolist(), *(weight for weight, _ in products)])
         points, weights, products = np.empty((int(mass != 0), 0)), np.array([mass])[: mass != 0], ()
     products = [(w, laws) for w, laws in products if w and not any(law.is_zero for law in laws)]
-    if products and 0 < len(points) <= FEW:  # an atom is a product, too: it may join another one
+    if products and 0 < len(points) <= FEW:  # an atom is a product, which may join another
         products += [
             (float(w), tuple(atom(v) for v in p)) for p, w in zip(points, weights, strict=True)
         ]
@@ -204,16 +204,16 @@ def signed(
     products = _reduced(products)
     single = [all(not law.parts and len(law.points) == 1 for law in laws) for _, laws in products]
     if any(single):
-        found = [_multiplied(*p) for p, is_atom in zip(products, single, strict=True) if is_atom]
-        points = np.concatenate([points, *(p for p, _ in found)])
-        weights = np.concatenate([weights, *(w for _, w in found)])
+        atoms = [_multiplied(*p) for p, is_atom in zip(products, single, strict=True) if is_atom]
+        points = np.concatenate([points, *(p for p, _ in atoms)])
+        weights = np.concatenate([weights, *(w for _, w in atoms)])
         products = [p for p, is_atom in zip(products, single, strict=True) if not is_atom]
     sizes = [float(np.prod([float(len(law.points)) for law in laws])) for _, laws in products]
     flat = all(not law.parts for _, laws in products for law in laws)
     if len(products) > 1 and flat and sum(sizes) <= MANY:
-        found = [_multiplied(weight, laws) for weight, laws in products]
-        points = np.concatenate([points, *(p for p, _ in found)])
-        weights, products = np.concatenate([weights, *(w for _, w in found)]), []
+        atoms = [_multiplied(weight, laws) for weight, laws in products]
+        points = np.concatenate([points, *(p for p, _ in atoms)])
+        weights, products = np.concatenate([weights, *(w for _, w in atoms)]), []
     points, weights = _joined(points, weights)
     return Signed(points, weights, tuple(products), _hidden(hidden))
 
@@ -229,7 +229,7 @@ def total(terms: Sequence[tuple[float, Signed]]) -> Signed:
 
 
 def _sum(parts: Sequence[float]) -> float:
-    """Return a sum, 0 if it is rounding."""
+    """Return a sum; exactly 0 if it is 0 up to rounding."""
     result = float(np.sum(parts))
     return 0.0 if abs(result) <= ROUNDING * float(np.abs(parts).sum()) else result
 
@@ -248,7 +248,7 @@ def _joined(points: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 def _reduced(products: list) -> list:
-    """Join products that differ in one column only, until none do."""
+    """Join products that differ in one column only, until there are none."""
     changed = len(products) > 1
     while changed:
         changed = False
@@ -284,12 +284,12 @@ def _hidden(hidden: Sequence[tuple[float, Hidden]]) -> tuple:
     sums: dict[tuple, tuple[list, Hidden]] = {}
     for weight, law in hidden:
         sums.setdefault(law.key, ([], law))[0].append(weight)
-    found = [(_sum(weights), law) for weights, law in sums.values()]
-    return tuple((weight, law) for weight, law in found if weight)
+    terms = [(_sum(weights), law) for weights, law in sums.values()]
+    return tuple((weight, law) for weight, law in terms if weight)
 
 
 def _singular(p: tuple[Law, ...], q: tuple[Law, ...]) -> bool:
-    """Tell whether in some column one has atoms only and the other none."""
+    """Tell whether, in some column, one law has atoms only and the other none."""
     return any(
         (not a.parts and len(b.points) == 0) or (not b.parts and len(a.points) == 0)
         for a, b in zip(p, q, strict=True)

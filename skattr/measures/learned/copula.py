@@ -1,4 +1,4 @@
-"""The Gaussian copula: empirical marginals, tied together by a normal law of their scores."""
+"""The Gaussian copula: empirical marginals, joined by a normal law of their scores."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from skattr.measures.gaussian import EDGE, Gaussian, by_row, learn_gaussian, patterns, rest
+from skattr.measures.learned.gaussian import EDGE, Gaussian, by_row, learn_gaussian, patterns, rest
 
 BLOCK = 2**20  # numbers at a time
 
@@ -17,9 +17,10 @@ BLOCK = 2**20  # numbers at a time
 class Copula:
     """Columns v_k(Φ(Y_k)), v_k the empirical quantile function and Y normal with variances 1.
 
-    The own values enter by the normal scores Φ^{-1}(rank(t)) of their mid-ranks, standardised: with
-    ties their variance is not 1. The law of the others is discrete, on the values of the data. It
-    depends on ranks alone, so that strictly increasing maps of a column change nothing but names.
+    A `ConditionalLaw`. Values t enter by the normal scores Φ^{-1}(rank(t)) of their mid-ranks,
+    standardised, as with ties their variance is not 1. The law of the other columns is discrete, on
+    the values of the data. It depends on ranks alone: strictly increasing functions of a column
+    change nothing but the values themselves.
     """
 
     scores: Gaussian
@@ -30,66 +31,66 @@ class Copula:
 
     @property
     def n_uniforms(self) -> int:
-        """The number of uniform numbers that make a point."""
+        """One per column."""
         return len(self.values)
 
-    def center(self, t: np.ndarray, own: Sequence[int]) -> np.ndarray:
-        """Return own values t, (m, n_own), and the conditional means of the rest, (m, d)."""
-        others = rest(self.n_uniforms, own)
-        # many t have one rank
-        scores, kind = np.unique(self._standardised(t, own), axis=0, return_inverse=True)
+    def center(self, t: np.ndarray, columns: Sequence[int]) -> np.ndarray:
+        """Return t and the means of the other columns."""
+        others = rest(self.n_uniforms, columns)
+        # many t share a rank
+        scores, kind = np.unique(self._standardised(t, columns), axis=0, return_inverse=True)
         means = np.empty((len(scores), len(others)))
-        for rows, given in patterns(scores):
-            slopes = self.scores.conditional(own, given)[0]
-            shifts = by_row(scores[np.ix_(rows, given)], slopes.T)
-            for o, mean in enumerate(self._mean_functions(own, given)):
+        for rows, present in patterns(scores):
+            slopes = self.scores.conditional(columns, present)[0]
+            shifts = by_row(scores[np.ix_(rows, present)], slopes.T)
+            for o, mean in enumerate(self._mean_functions(columns, present)):
                 means[rows, o] = mean(shifts[:, o])
         result = np.empty((len(t), self.n_uniforms))
-        result[:, own] = t
+        result[:, columns] = t
         result[:, others] = means[kind.ravel()]
         return result
 
-    def points(self, u: np.ndarray, t: np.ndarray, own: Sequence[int]) -> np.ndarray:
-        """Return points of equal weight of the law given one t, (p, d), from uniform numbers."""
-        others = rest(self.n_uniforms, own)
+    def points(self, u: np.ndarray, t: np.ndarray, columns: Sequence[int]) -> np.ndarray:
+        """Return points of equal weight, given one t."""
+        others = rest(self.n_uniforms, columns)
         result = np.empty((len(u), self.n_uniforms))
-        result[:, own] = t
-        moved = self.scores.draw(u, self._standardised(t[None], own)[0], own)
+        result[:, columns] = t
+        moved = self.scores.draw(u, self._standardised(t[None], columns)[0], columns)
         for o, k in enumerate(others):
             result[:, k] = self.values[k][np.searchsorted(self.ends[k], moved[:, o])]
         return result
 
-    def support(self, t: np.ndarray, own: Sequence[int]) -> np.ndarray:
-        """Return the rows behind the linear regression of scores on the own ones at t."""
-        return self.scores.support(self._normal(t, own), own)
+    def support(self, t: np.ndarray, columns: Sequence[int]) -> np.ndarray:
+        """Return the rows behind the linear regression of scores at t."""
+        return self.scores.support(self._normal(t, columns), columns)
 
-    def _mean_functions(self, own: Sequence[int], given: np.ndarray) -> list[Mean]:
-        """Return the means of the other columns as functions of their shifts; made once."""
-        key = tuple(own), tuple(given.tolist())
-        found = self._means.get(key)
-        if found is None:
-            slopes, factor = self.scores.conditional(own, given)
+    def _mean_functions(self, columns: Sequence[int], present: np.ndarray) -> list[Mean]:
+        """Return the means of the other columns as functions of their shifts, cached."""
+        key = tuple(columns), tuple(present.tolist())
+        means = self._means.get(key)
+        if means is None:
+            slopes, factor = self.scores.conditional(columns, present)
             deviations = np.sqrt((factor**2).sum(axis=1))
-            reach = np.abs(slopes) @ np.array([self._largest(own[i]) for i in given])
-            found = [
+            reach = np.abs(slopes) @ np.array([self._largest(columns[i]) for i in present])
+            means = [
                 Mean(self.values[k], self.ends[k], float(deviations[o]), float(reach[o]))
-                for o, k in enumerate(rest(self.n_uniforms, own))
+                for o, k in enumerate(rest(self.n_uniforms, columns))
             ]
-            self._means[key] = found
-        return found
+            self._means[key] = means
+        return means
 
     def _largest(self, k: int) -> float:
-        """Return the largest size of a score of column k."""
+        """Return the largest absolute score of column k."""
         outer = self._standardised(self.values[k][[0, -1], None], [k])
         return float(np.abs(outer).max())
 
     def __getstate__(self) -> dict:
         return {**vars(self), "_means": {}}
 
-    def _normal(self, t: np.ndarray, own: Sequence[int]) -> np.ndarray:
-        """Return the normal scores of t, beyond the data those of its outermost values."""
+    def _normal(self, t: np.ndarray, columns: Sequence[int]) -> np.ndarray:
+        """Return the normal scores of t; beyond the data, those of the outermost values."""
         result = np.empty(np.shape(t))
-        for i, k in enumerate(own):
+        for i, k in enumerate(columns):
             values, cumulated = self.values[k], self.cumulated[k]
             below = np.searchsorted(values, t[:, i])
             upto = np.searchsorted(values, t[:, i], side="right")
@@ -98,8 +99,8 @@ class Copula:
             result[:, i] = np.where(np.isnan(t[:, i]), np.nan, _score(rank))
         return result
 
-    def _standardised(self, t: np.ndarray, own: Sequence[int]) -> np.ndarray:
-        return self.scores.standardised(self._normal(t, own), own)
+    def _standardised(self, t: np.ndarray, columns: Sequence[int]) -> np.ndarray:
+        return self.scores.standardised(self._normal(t, columns), columns)
 
 
 def learn_copula(numbers: np.ndarray, weights: np.ndarray) -> Copula:
@@ -127,7 +128,7 @@ class Mean:
 
     Σ_v v (Φ((q_v - m)/s) - Φ((q_{v-} - m)/s)), summed by parts, costs O(n) for each m. It is smooth
     in m: for |m| <= h the terms of its Chebyshev series fall as exp(-(i s / h)² / 2), and those up
-    to 9 h / s give it to rounding at any number of places.
+    to 9 h / s give it to rounding for any number of m.
     """
 
     values: np.ndarray
@@ -146,15 +147,15 @@ class Mean:
             self.terms = terms
 
     def __call__(self, shifts: np.ndarray) -> np.ndarray:
-        """Return the means at some m."""
+        """Return the means for each m."""
         if self.scale == 0:
             return self.values[np.searchsorted(self.ends, shifts)]
         if self.terms is None:
             return self.values[0] + self._sums(shifts)
-        places = np.arccos(np.clip(shifts / self.reach, -1.0, 1.0))
+        angles = np.arccos(np.clip(shifts / self.reach, -1.0, 1.0))
         result = np.empty(len(shifts))
         for block in _blocks(len(shifts), len(self.terms)):
-            waves = np.cos(np.outer(places[block], np.arange(len(self.terms))))
+            waves = np.cos(np.outer(angles[block], np.arange(len(self.terms))))
             result[block] = (waves * self.terms).sum(axis=1)
         return self.values[0] + result
 
@@ -169,6 +170,6 @@ class Mean:
 
 
 def _blocks(n: int, width: int) -> Iterator[slice]:
-    """Yield parts of n rows that together with a width are small."""
+    """Yield blocks of n rows, so that a block times `width` is small."""
     size = max(BLOCK // width, 1)
     return (slice(start, start + size) for start in range(0, n, size))

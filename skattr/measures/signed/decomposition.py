@@ -1,4 +1,4 @@
-"""Fitted measures as sums: μ_{j,x} of atoms and products, from the views that engines use."""
+"""Fitted measures written out as atoms and products, from the views that engines use."""
 
 from __future__ import annotations
 
@@ -7,16 +7,18 @@ from typing import Any
 import numpy as np
 
 from skattr import frames
+from skattr.attributions import Attributions
 from skattr.measures.background import Background, as_background
-from skattr.measures.base import FactorsView, Measure, copy_terms
-from skattr.measures.bins import as_numbers
-from skattr.measures.laws import Empirical, Interval, Levels, Normal
-from skattr.measures.signed import Hidden, Signed, signed, total
-from skattr.measures.signed_laws import Law, Part, atom, discrete
+from skattr.measures.base import Measure, copy_terms
+from skattr.measures.factors.laws import Empirical, Interval, Levels, Normal
+from skattr.measures.learned.bins import as_numbers
+from skattr.measures.signed.laws import Law, Part, atom, discrete
+from skattr.measures.signed.measure import Hidden, Signed, signed, total
+from skattr.measures.views import FactorsView
 
 
 class Numbers:
-    """Every column as float64: levels by the order in which they are met, missing as NaN."""
+    """Columns as float64: levels numbered in the order in which they occur, missing as NaN."""
 
     def __init__(self, background: Background) -> None:
         self.names = background.names
@@ -28,7 +30,7 @@ class Numbers:
         if not frames.is_frame(X):
             X = np.asarray(X)
         if X.ndim != 2 or X.shape[1] != len(self.names):
-            raise ValueError(f"points have shape {X.shape}; there are {len(self.names)} columns")
+            raise ValueError(f"points must have {len(self.names)} columns, got shape {X.shape}")
         columns = [self.column(k, frames.column(X, k)) for k in range(len(self.names))]
         return np.stack(columns, axis=1)
 
@@ -37,34 +39,30 @@ class Numbers:
         if not self.levels[k]:
             return as_numbers(values, self.names[k])
         codes = self._codes[k]
-        found = [
+        numbers = [
             np.nan if frames.is_missing(value) else float(codes.setdefault(value, len(codes)))
             for value in frames.to_list(values)
         ]
-        return np.array(found, np.float64)
+        return np.array(numbers, np.float64)
 
     def value(self, k: int, number: float) -> Any:
-        """Return what a number stands for."""
+        """Return the value of column k that a number stands for, None if it is missing."""
         if np.isnan(number):
             return None
         return list(self._codes[k])[int(number)] if self.levels[k] else float(number)
 
 
 class Decomposition:
-    """A measure, fitted on a background, of which μ_{j,x} can be asked for.
-
-    `own` are its attributions, `rows` the background, `n_terms` how many terms are added up.
-    """
+    """A measure, fitted on a background with one attribution per column, that gives μ_{j,x}."""
 
     def __init__(
-        self, measure: Measure, X: Any, sample_weight: Any = None, domain: dict | None = None,
-        own: tuple | None = None,
-    ) -> None:  # fmt: skip
+        self, measure: Measure, X: Any, sample_weight: Any = None, domain: dict | None = None
+    ) -> None:
         self.background = as_background(X, sample_weight)
-        self.own = own or tuple((k,) for k in range(len(self.background.names)))
+        self.attributions = Attributions.single(self.background.names)
         self.terms = copy_terms(measure)
         for _, term in self.terms:
-            term.fit(self.background, None, domain, self.own)
+            term.fit(self.background, None, domain, self.attributions)
         self.numbers = Numbers(self.background)
         self.rows = self.numbers.of(self.background.X)
         self.shares = self.background.weights / self.background.weights.sum()
@@ -80,42 +78,45 @@ class Decomposition:
 
     def at(self, x: Any) -> list[Signed]:
         """Return μ_{j,x} of all attributions j, x one row."""
-        return self.several(x, range(len(self.own)))
+        return self.several(x, range(len(self.attributions)))
 
     def several(self, x: Any, chosen: Any) -> list[Signed]:
-        """Return μ_{j,x} of some attributions."""
+        """Return μ_{j,x} of the chosen attributions j, x one row."""
         number = self.numbers.of(x)[0]
         terms = [
             (coefficient, self._term(t, term, x, number, chosen))
             for t, (coefficient, term) in enumerate(self.terms)
         ]
-        return [total([(c, found[i]) for c, found in terms]) for i in range(len(chosen))]
+        return [total([(c, measures[i]) for c, measures in terms]) for i in range(len(chosen))]
 
     def _term(self, t: int, term: Any, x: Any, number: np.ndarray, chosen: Any) -> list[Signed]:
         if term.depends == "attribution":
-            members = term.members(self.own)  # probabilities
-            return [total([(term.mass, self._given(members[a].factors(), number))]) for a in chosen]
+            members = term.members(self.attributions)  # probabilities
+            return [
+                total([(term.mass, self._product(members[a].factors(), number))]) for a in chosen
+            ]
         for view, write in WRITERS.items():
             if view in term.views:
                 return write(self, t, term, x, number, chosen)
-        return [self._unknown(t, term, x, number, self.own[a]) for a in chosen]
+        return [self._unknown(t, term, x, number, self.attributions[a]) for a in chosen]
 
     def _rows(self, t: int, term: Any, x: Any, number: np.ndarray, chosen: Any) -> list[Signed]:
         background, pinned = term.rows()
         rows, shares = self._table(t, background)
         return [
-            signed(_pinned(rows, number, self.own[a]) if pinned else rows, shares) for a in chosen
+            signed(_pinned(rows, number, self.attributions[a]) if pinned else rows, shares)
+            for a in chosen
         ]
 
     def _bins(self, t: int, term: Any, x: Any, number: np.ndarray, chosen: Any) -> list[Signed]:
-        background, given = term.bins()
+        background, row_weights = term.bins()
         rows, _ = self._table(t, background)
-        found = []
+        result = []
         for a in chosen:
-            own = self.own[a]
-            weights = given.given(own, given.bins_of(x, own)[:, 0])
-            found.append(signed(_pinned(rows, number, own), weights / weights.sum()))
-        return found
+            columns = self.attributions[a]
+            weights = row_weights.given(columns, row_weights.bins_of(x, columns)[:, 0])
+            result.append(signed(_pinned(rows, number, columns), weights / weights.sum()))
+        return result
 
     def _factors(self, t: int, term: Any, x: Any, number: np.ndarray, chosen: Any) -> list[Signed]:
         if t not in self._tables:
@@ -125,14 +126,14 @@ class Decomposition:
         components, pinned = self._tables[t]
         return [
             signed(*_nothing(number), [
-                (weight, _with_own(laws, number, self.own[a] if pinned else ()))
+                (weight, _pinned_laws(laws, number, self.attributions[a] if pinned else ()))
                 for weight, laws in components
             ])
             for a in chosen
         ]  # fmt: skip
 
-    def _given(self, view: FactorsView, number: np.ndarray) -> Signed:
-        """Return a product that depends on no row."""
+    def _product(self, view: FactorsView, number: np.ndarray) -> Signed:
+        """Return a sum of products that does not depend on the row."""
         products = [
             (weight, tuple(self._law(law) for law in laws)) for weight, laws in view.components
         ]
@@ -141,38 +142,38 @@ class Decomposition:
     def _mixture(self, t: int, term: Any, x: Any, number: np.ndarray, chosen: Any) -> list[Signed]:
         mixture, _, components = term.mixture()
         laws = [[self._law(law) for law in each] for each in components]
-        found = []
+        result = []
         for a in chosen:
-            own = self.own[a]
-            shares = mixture.shares(number[None, list(own)], list(own))[0]
+            columns = self.attributions[a]
+            shares = mixture.shares(number[None, list(columns)], list(columns))[0]
             products = [
-                (float(share), _with_own(each, number, own))
+                (float(share), _pinned_laws(each, number, columns))
                 for share, each in zip(shares, laws, strict=True)
             ]
-            found.append(signed(*_nothing(number), products))
-        return found
+            result.append(signed(*_nothing(number), products))
+        return result
 
     def _atoms(self, t: int, term: Any, x: Any, number: np.ndarray, chosen: Any) -> list[Signed]:
-        points, weights, _ = term.atoms(x, self.own)
+        points, weights, _ = term.atoms(x, self.attributions)
         points = self.numbers.of(points)
         return [signed(points, np.asarray(weights[a], np.float64)) for a in chosen]
 
     def _unknown(
-        self, t: int, term: Any, x: Any, number: np.ndarray, own: tuple[int, ...]
+        self, t: int, term: Any, x: Any, number: np.ndarray, columns: tuple[int, ...]
     ) -> Signed:
-        """Return a law of which mass and means are known at best."""
+        """Return a law that is not written out, with its mass and means if they are known."""
         moments = np.full(len(number), np.nan)
         if "centers" in term.views:
-            moments = self.numbers.of(term.centers(x, own))[0]
+            moments = self.numbers.of(term.centers(x, columns))[0]
         mass, positive = term.mass, term.mass is not None  # those with a mass are probabilities
         if mass is None:
-            masses = getattr(term, "masses", None)
-            mass = np.nan if masses is None else float(masses(x, (own,))[0, 0])
-        law = Hidden((t, *number[list(own)].tolist(), *own), float(mass), moments, positive)
+            masses = term.masses(x, (columns,))
+            mass = np.nan if masses is None else float(masses[0, 0])
+        law = Hidden((t, *number[list(columns)].tolist(), *columns), float(mass), moments, positive)
         return signed(*_nothing(number), (), [(1.0, law)])
 
     def _table(self, t: int, background: Background) -> tuple[np.ndarray, np.ndarray]:
-        """Return a term's rows as numbers, and their shares."""
+        """Return the rows of a term as numbers, and their shares."""
         if t not in self._tables:
             if background is self.background:
                 self._tables[t] = self.rows, self.shares
@@ -199,7 +200,7 @@ class Decomposition:
         raise NotImplementedError(f"{type(law).__name__} cannot be written out")
 
 
-# the first view that a measure has is taken
+# the first view that a measure has is used
 WRITERS = {
     "atoms": Decomposition._atoms,
     "rows": Decomposition._rows,
@@ -217,11 +218,11 @@ def _nothing(number: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.empty((0, len(number))), np.empty(0)
 
 
-def _pinned(rows: np.ndarray, number: np.ndarray, own: tuple[int, ...]) -> np.ndarray:
+def _pinned(rows: np.ndarray, number: np.ndarray, columns: tuple[int, ...]) -> np.ndarray:
     rows = rows.copy()
-    rows[:, list(own)] = number[list(own)]
+    rows[:, list(columns)] = number[list(columns)]
     return rows
 
 
-def _with_own(laws: list[Law], number: np.ndarray, own: tuple[int, ...]) -> tuple[Law, ...]:
-    return tuple(atom(number[k]) if k in own else law for k, law in enumerate(laws))
+def _pinned_laws(laws: list[Law], number: np.ndarray, columns: tuple[int, ...]) -> tuple[Law, ...]:
+    return tuple(atom(number[k]) if k in columns else law for k, law in enumerate(laws))

@@ -1,4 +1,4 @@
-"""Weights of background rows given own values, for columns and groups of them."""
+"""Weights of background rows given the values of a column or a group of columns."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from threadpoolctl import threadpool_limits
 
 from skattr import frames
 from skattr.measures.background import Background
-from skattr.measures.bins import Bins, heaviest, make_bins
-from skattr.measures.weights import Totals, Weights, joint, learn
+from skattr.measures.learned.bins import Bins, heaviest, make_bins
+from skattr.measures.learned.weights import Totals, Weights, joint, learn
 
-INDICATORS = 10  # parts that each other column is cut into, to score how local weights should be
+INDICATORS = 10  # parts of each other column, on which weights are scored
 
 
 @dataclass(eq=False)
 class RowWeights:
-    """What was learned of each column, and the bins of all rows."""
+    """The learned weights of each column, and the bins of all rows."""
 
     columns: list[Weights]
     rows: np.ndarray | None  # (d, n) the bin of each row
     weight: np.ndarray  # (n,)
-    own: Sequence
+    attributions: Sequence[tuple[int, ...]]
 
     def released(self) -> RowWeights:
-        """Return what is needed without a background: rows and tables only for groups."""
-        if any(len(columns) > 1 for columns in self.own):
+        """Return what is needed without the background: rows and tables for groups only."""
+        if any(len(columns) > 1 for columns in self.attributions):
             return self
         columns = [replace(column, table=None) for column in self.columns]
         return replace(self, columns=columns, rows=None, weight=np.zeros(0))
@@ -38,7 +38,7 @@ class RowWeights:
         return np.stack([self.columns[k].bins.of(frames.column(X, k)) for k in columns])
 
     def given(self, columns: tuple[int, ...], at: np.ndarray) -> np.ndarray:
-        """Return the weights of all rows, which sum to 1, given the bins of own values."""
+        """Return the weights of all rows, (n,), which sum to 1, given the bins of some columns."""
         assert self.rows is not None
         if len(columns) == 1:
             k = columns[0]
@@ -52,13 +52,13 @@ class RowWeights:
         if len(columns) == 1:
             return self.columns[columns[0]].support[bins[0]]
         kinds, kind = np.unique(bins, axis=1, return_inverse=True)
-        found = [1 / (self.given(columns, at) ** 2).sum() for at in kinds.T]
-        return np.array(found)[kind.reshape(-1)]
+        sizes = [1 / (self.given(columns, at) ** 2).sum() for at in kinds.T]
+        return np.array(sizes)[kind.reshape(-1)]
 
 
 def learn_rows(
     background: Background,
-    own: Sequence,
+    attributions: Sequence[tuple[int, ...]],
     estimator: str,
     local: float | None,
     n_bins: int,
@@ -66,53 +66,54 @@ def learn_rows(
 ) -> RowWeights:
     """Learn the weights of rows given each column, scored on the columns outside its group.
 
-    `n_neighbors` says how local they are as a number of the rows where the column is present.
+    `local` is the bandwidth, learned if None. `n_neighbors` replaces it by a number of rows, of
+    those where the column is present.
     """
     d = len(background.names)
     made = [make_bins(background, k, n_bins) for k in range(d)]
-    rows = np.stack([found for _, found in made]).astype(np.int32)
+    rows = np.stack([row_bins for _, row_bins in made]).astype(np.int32)
     weight = background.weights / background.weights.sum()
-    parts = [_parts(bins, found, weight) for bins, found in made]
+    parts = [_parts(bins, row_bins, weight) for bins, row_bins in made]
     codes = np.ascontiguousarray(np.stack([code for code, _ in parts], axis=1))
-    group = {k: columns for columns in own for k in columns}
+    group = {k: columns for columns in attributions for k in columns}
     columns = []
     with threadpool_limits(1):  # tables are so small that threads would wait for each other
-        for k, (bins, found) in enumerate(made):
+        for k, (bins, row_bins) in enumerate(made):
             if n_neighbors is not None:
-                local = min(1.0, n_neighbors / np.count_nonzero(found < bins.n))
+                local = min(1.0, n_neighbors / np.count_nonzero(row_bins < bins.n))
             others = [i for i in range(d) if i not in group[k]]
             ordered = [parts[i][1] for i in others]
             totals = _totals(bins, rows[k], weight, codes[:, others], ordered)
             columns.append(learn(bins, totals, estimator, local, len(group[k]) > 1))
-    return RowWeights(columns, rows, weight, own)
+    return RowWeights(columns, rows, weight, attributions)
 
 
 def _totals(
     bins: Bins, rows: np.ndarray, weight: np.ndarray, codes: np.ndarray, cumulate: list[bool]
 ) -> Totals:
-    """Return what is known of the rows of each bin; codes (n, columns): parts of other columns."""
+    """Return the totals of each bin; codes (n, n_others) are parts of other columns."""
     n = bins.n
     place = rows * (INDICATORS + 1)
     size = (n + 1) * (INDICATORS + 1)
-    counts = [np.bincount(place + own, weight, size) for own in codes.T]
+    counts = [np.bincount(place + code, weight, size) for code in codes.T]
     total = np.bincount(rows, weight, n + 1)
-    # of each bin's weight, so that no square of a small weight is 0
+    # relative to the bin, so that no square of a small weight is 0
     square = np.bincount(rows, (weight / total[rows]) ** 2, n + 1)
-    sums = [own.reshape(n + 1, -1)[:n] for own in counts]
-    found = [_indicators(own, ordered) for own, ordered in zip(sums, cumulate, strict=True)]
-    S = np.concatenate([np.zeros((n, 0)), *found], axis=1)
+    sums = [count.reshape(n + 1, -1)[:n] for count in counts]
+    indicators = [_indicators(each, ordered) for each, ordered in zip(sums, cumulate, strict=True)]
+    S = np.concatenate([np.zeros((n, 0)), *indicators], axis=1)
     return Totals(total, square, S.sum(axis=1), S @ S.T)
 
 
 def _indicators(sums: np.ndarray, cumulate: bool) -> np.ndarray:
     """Return the sums of 1[X <= cut] and 1[missing], or of 1[X = level], that are ever 1."""
     present = np.cumsum(sums[:, :-2], axis=1) if cumulate else sums[:, :-1]
-    found = np.concatenate([present, sums[:, -1:]], axis=1)
-    return found[:, found.any(axis=0)]
+    indicators = np.concatenate([present, sums[:, -1:]], axis=1)
+    return indicators[:, indicators.any(axis=0)]
 
 
 def _parts(bins: Bins, rows: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, bool]:
-    """Cut a column into a few parts, missing last; whether parts have an order."""
+    """Return the part of each row, missing last, and whether parts are ordered."""
     mass = np.bincount(rows, weight, bins.n + 1)[: bins.n]
     if bins.ordered:
         before = np.cumsum(mass) - mass / 2

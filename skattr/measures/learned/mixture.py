@@ -1,6 +1,6 @@
 """Mixtures of normal laws with independent columns, learned by weighted EM.
 
-scikit-learn's GaussianMixture takes no weights, so the EM is our own: O(n d C) for an iteration.
+scikit-learn's GaussianMixture takes no weights, hence this EM: O(n d C) per iteration.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ import numpy as np
 from scipy.special import ndtri
 from threadpoolctl import threadpool_limits
 
-from skattr.measures import em
-from skattr.measures.gaussian import EDGE, FAR, by_row, moments, rest
+from skattr.measures.learned import em
+from skattr.measures.learned.gaussian import EDGE, FAR, by_row, moments, rest
 
 FLOOR = 1e-3  # of a column's variance: no component is narrower
 BLOCK = 512  # rows of an EM step at a time: they stay in the cache
-LARGE = 1e4  # standard deviations from which on squares hide what differs
+LARGE = 1e4  # standard deviations beyond which squares cancel
 
 
 @dataclass(eq=False)
 class Mixture:
-    """Σ_c π_c ⊗_k N(m_ck, s_ck²).
+    """Σ_c π_c ⊗_k N(m_ck, s_ck²): a `NormalLaw`.
 
-    Given the own values t, the others are the same components with the shares
-    π_c(t) ∝ π_c ∏_{i own} N(t_i; m_ci, s_ci²).
+    Given the values t of columns J, the others have the same components with the shares
+    π_c(t) ∝ π_c ∏_{i in J} N(t_i; m_ci, s_ci²).
     """
 
     weights: np.ndarray  # (C,) π_c, the largest first
@@ -37,16 +37,15 @@ class Mixture:
 
     @property
     def n_uniforms(self) -> int:
-        """The number of uniform numbers that make a point: the first chooses the component."""
+        """One for the component, and one per column."""
         return self.means.shape[1] + 1
 
-    def shares(self, t: np.ndarray, own: Sequence[int]) -> np.ndarray:
-        """Return π_c(t), (m, C), for own values t, (m, n_own).
+    def shares(self, t: np.ndarray, columns: Sequence[int]) -> np.ndarray:
+        """Return π_c(t); infinite values give the limit.
 
-        NaN is not conditioned on; infinite values give the limit. Columns in which all components
-        are alike, as constant ones, say nothing.
+        Columns in which all components are equal, as constant ones, are ignored.
         """
-        means, scales = self.means[:, own], self.scales[:, own]
+        means, scales = self.means[:, columns], self.scales[:, columns]
         tells = ((means != means[0]) | (scales != scales[0])).any(axis=0)
         means, scales, t = means[:, tells], scales[:, tells], t[:, tells]
         middle, unit = self.weights @ means, scales.max(axis=0, initial=0.0)
@@ -59,38 +58,38 @@ class Mixture:
             result[large] = _far(self.weights, means, scales, t[large])
         return result
 
-    def center(self, t: np.ndarray, own: Sequence[int]) -> np.ndarray:
-        """Return own values t, (m, n_own), and the conditional means of the rest, (m, d)."""
-        first = self.means[0]  # a constant column stays as it is, to the last bit
-        result = first + by_row(self.shares(t, own), self.means - first)
-        result[:, own] = t
+    def center(self, t: np.ndarray, columns: Sequence[int]) -> np.ndarray:
+        """Return t and Σ_c π_c(t) m_c."""
+        first = self.means[0]  # a constant column is kept to the last bit
+        result = first + by_row(self.shares(t, columns), self.means - first)
+        result[:, columns] = t
         return result
 
-    def points(self, u: np.ndarray, t: np.ndarray, own: Sequence[int]) -> np.ndarray:
-        """Return points of equal weight of the law given one t, (p, d), from uniform numbers."""
-        others = rest(self.means.shape[1], own)
-        upto = np.cumsum(self.shares(t[None], own)[0])
+    def points(self, u: np.ndarray, t: np.ndarray, columns: Sequence[int]) -> np.ndarray:
+        """Return points of equal weight, given one t."""
+        others = rest(self.means.shape[1], columns)
+        upto = np.cumsum(self.shares(t[None], columns)[0])
         c = np.searchsorted(upto[:-1], u[:, 0], side="right")
         normal = ndtri(np.clip(u[:, 1 : len(others) + 1], EDGE, 1 - EDGE))
         result = np.empty((len(u), self.means.shape[1]))
-        result[:, own] = t
+        result[:, columns] = t
         result[:, others] = self.means[np.ix_(c, others)] + self.scales[np.ix_(c, others)] * normal
         return result
 
     def linear(
-        self, weights: np.ndarray, own: Sequence[int]
+        self, weights: np.ndarray, columns: Sequence[int]
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return what the law says of sums of columns, as `Gaussian.linear`."""
-        others = rest(self.means.shape[1], own)
+        """Return the conditional laws of sums of columns: the slopes are the weights."""
+        others = rest(self.means.shape[1], columns)
         size = np.abs(self.scales).max(axis=0)[others]  # so that squares are in range
         size[size == 0] = 1.0
         squares = (weights[:, others] * size) ** 2 @ ((self.scales[:, others] / size) ** 2).T
-        slopes = np.tile(weights[:, own], (len(self.weights), 1, 1))
+        slopes = np.tile(weights[:, columns], (len(self.weights), 1, 1))
         return self.means, slopes, np.sqrt(squares).T
 
-    def support(self, t: np.ndarray, own: Sequence[int]) -> np.ndarray:
+    def support(self, t: np.ndarray, columns: Sequence[int]) -> np.ndarray:
         """Return 1 / (π(t)ᵀ Q π(t)): rows r enter with the weights Σ_c π_c(t) ω_r r_rc / n_c."""
-        shares = self.shares(t, own)
+        shares = self.shares(t, columns)
         return 1 / (by_row(shares, self.overlap) * shares).sum(axis=1)
 
 
@@ -108,7 +107,7 @@ def _near(weights: np.ndarray, means: np.ndarray, scales: np.ndarray, t: np.ndar
 def _far(weights: np.ndarray, means: np.ndarray, scales: np.ndarray, t: np.ndarray) -> np.ndarray:
     """Return shares from ratios of densities, whose logarithms are polynomials of degree 2.
 
-    Their coefficients are subtracted before t is put in: where the scales of two components are
+    Their coefficients are subtracted before t is inserted: where the scales of two components are
     equal, the means decide, however large t² is.
     """
     known = ~np.isnan(t)
@@ -127,13 +126,13 @@ def _far(weights: np.ndarray, means: np.ndarray, scales: np.ndarray, t: np.ndarr
 def learn_mixture(
     numbers: np.ndarray, weights: np.ndarray, n_components: int | None = None
 ) -> Mixture:
-    """Return a mixture of `n_components` (of fewer, if so many rows do not differ), or the best.
+    """Return a mixture of `n_components`, or of fewer if there are fewer distinct rows.
 
-    The best has the least BIC = -2 n_eff · (mean log-likelihood) + (number of parameters) log n_eff
-    among up to 10 components, each on at least 5 effective rows; the search ends when it got worse
-    twice in a row. EM works on all rows, with columns standardised and variances of at least 1e-3
-    of the column's; it starts from where k-means and EM get on 5000 rows of them, so that few steps
-    on all rows are needed. The same data gives the same mixture.
+    By default their number has the least BIC, -2 n_eff · (mean log-likelihood) + (number of
+    parameters) · log n_eff, among up to 10 components of at least 5 effective rows each. EM runs on
+    all rows, with columns standardised and variances of at least 1e-3 of the column's. It starts
+    from the result of k-means and EM on 5000 rows, so that few steps on all rows are needed. The
+    same data give the same mixture.
     """
     shares = weights / weights.sum()
     mean, scale = moments(numbers, shares)
@@ -141,19 +140,23 @@ def learn_mixture(
     scores = (numbers[:, varies] - mean[varies]) / scale[varies]
     data = np.concatenate([scores**2, scores], axis=1)
     some = em.starting_rows(len(scores))
-    most = _n_distinct(scores[some])
     with threadpool_limits(1):  # steps are so short that threads would wait for each other
-        if n_components is None:
-            fit = _search(data, shares, some, min(most, em.COMPONENTS))
-        else:
-            fit = _start(data[some], shares[some], min(n_components, most))
-        fit = em.settled(partial(em_step, data, shares), fit, em.SETTLED, em.ROUNDS)
+        fit = em.learn(
+            partial(_start, data[some], shares[some]),
+            partial(em_step, data, shares),
+            lambda c: c * (data.shape[1] + 1) - 1,
+            em.ROWS,
+            1 / float(shares @ shares),
+            em.n_distinct(scores[some]),
+            n_components,
+        )
     kept = em.alive(fit.weights)
     fit = Fit(fit.weights[kept] / fit.weights[kept].sum(), fit.means[kept], fit.variances[kept])
     means, scales = np.tile(mean, (len(kept), 1)), np.zeros((len(kept), len(mean)))
     means[:, varies] += fit.means * scale[varies]
     scales[:, varies] = np.sqrt(fit.variances) * scale[varies]
-    return Mixture(fit.weights, means, scales, _overlap(data, shares, fit))
+    parts = (belongs for _, belongs, _ in _responsibilities(data, shares, fit))
+    return Mixture(fit.weights, means, scales, em.overlap(parts, len(kept)))
 
 
 class Fit(NamedTuple):
@@ -163,17 +166,6 @@ class Fit(NamedTuple):
     means: np.ndarray  # (C, k)
     variances: np.ndarray  # (C, k)
     likelihood: float = -np.inf  # the mean logarithm, of the fit one step before
-
-
-def _search(data: np.ndarray, shares: np.ndarray, some: np.ndarray, most: int) -> Fit:
-    """Return the fit of the least BIC."""
-
-    def fitted(c: int) -> Fit:
-        start = _start(data[some], shares[some], c)
-        return em.settled(partial(em_step, data, shares), start, em.ROUGH, em.FEW)
-
-    n_eff = 1 / float(shares @ shares)
-    return em.least_bic(fitted, lambda c: c * (data.shape[1] + 1) - 1, em.ROWS, n_eff, most)
 
 
 def _start(data: np.ndarray, shares: np.ndarray, c: int) -> Fit:
@@ -211,24 +203,6 @@ def _responsibilities(
     constant = np.log(fit.weights) - constant.sum(axis=1) / 2
     for start in range(0, len(data), BLOCK):
         block = slice(start, start + BLOCK)
-        belongs = slopes @ data[block].T
-        belongs += constant[:, None]
-        top = belongs.max(axis=0)
-        belongs -= top
-        np.exp(belongs, out=belongs)
-        total = belongs.sum(axis=0)
-        belongs *= shares[block] / total
-        yield block, belongs, top + np.log(total)
-
-
-def _overlap(data: np.ndarray, shares: np.ndarray, fit: Fit) -> np.ndarray:
-    """Return Q."""
-    mass, squares = np.zeros(len(fit.weights)), np.zeros((len(fit.weights),) * 2)
-    for _, belongs, _ in _responsibilities(data, shares, fit):
-        mass += belongs.sum(axis=1)
-        squares += belongs @ belongs.T
-    return squares / np.outer(mass, mass)
-
-
-def _n_distinct(rows: np.ndarray) -> int:
-    return len(np.unique(rows, axis=0)) if rows.shape[1] else 1
+        logs = slopes @ data[block].T
+        logs += constant[:, None]
+        yield block, *em.responsibilities(logs, shares[block])

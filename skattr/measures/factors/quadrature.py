@@ -1,7 +1,7 @@
 """The mean of a function of one number over an interval, to rounding.
 
-Gauss-Legendre on panels. A panel is done when its two halves say the same; else it is halved.
-Smooth functions take a few rounds; a kink or a jump is closed in on by bisection.
+Gauss-Legendre on panels. A panel is done when the sum of its halves agrees with it; else it is
+halved. Smooth functions take a few rounds; kinks and jumps are bisected.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ import numpy as np
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(8)
 AGREE = 1e-13  # of the largest value, for each panel
 ROUNDS = 64
-PANELS = 128  # at first, so that what is narrow is seen
-PANEL = 32  # nodes of a panel of a rule
-MOST = 4096  # panels at a time: no function of a few kinks and jumps has more
+PANELS = 128  # at first, so that narrow features are not missed
+PANEL = 32  # nodes per panel of a rule
+MOST = 4096  # panels of a round: functions with a few kinks and jumps have fewer
 
 
 @lru_cache(maxsize=64)
 def rule_on(points: int, rule: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the nodes and weights of a rule on [0, 1], not to be changed.
+    """Return the read-only nodes and weights of a rule on [0, 1].
 
-    Gauss-Legendre of many points is made of panels.
+    Gauss-Legendre with many points is made of panels.
     """
     if rule != "gauss":
         shift = 0.0 if rule == "left" else 0.5
-        found = (np.arange(points) + shift) / points, np.full(points, 1 / points)
+        result = (np.arange(points) + shift) / points, np.full(points, 1 / points)
     else:
         sizes = [len(part) for part in np.array_split(np.arange(points), -(-points // PANEL))]
         ends = np.cumsum([0, *sizes]) / points
@@ -36,16 +36,16 @@ def rule_on(points: int, rule: str) -> tuple[np.ndarray, np.ndarray]:
         nodes = (
             np.repeat(ends[:-1], sizes) + widths * (np.concatenate([n for n, _ in panels]) + 1) / 2
         )
-        found = nodes, widths * np.concatenate([w for _, w in panels]) / 2
-    for array in found:
+        result = nodes, widths * np.concatenate([w for _, w in panels]) / 2
+    for array in result:
         array.flags.writeable = False
-    return found
+    return result
 
 
 def mean_on(function: Callable, low: float, high: float, cuts: np.ndarray) -> np.ndarray:
     """Return the mean of a function, numbers (m,) → (m, k), on [low, high].
 
-    `cuts` are places where it may jump. ArithmeticError if the panels do not come to agree.
+    `cuts` are numbers where it may jump. ArithmeticError if the panels do not come to agree.
     """
     inner = cuts[(low < cuts) & (cuts < high)]
     steps = np.linspace(0.0, 1.0, PANELS + 1)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr
 
-ROUNDING = 1e-12  # of the masses that were added: what is left below it is 0
+ROUNDING = 1e-12  # of the masses that were added: smaller sums are 0
 
 
 class Part(NamedTuple):
@@ -43,17 +43,17 @@ class Law:
 
     @cached_property
     def key(self) -> tuple:
-        """What is equal for equal laws."""
+        """A key that equal laws share."""
         return self.points.tobytes(), self.masses.tobytes(), self.parts
 
     @cached_property
     def is_zero(self) -> bool:
-        """Whether nothing is left."""
+        """Whether the law is 0."""
         return len(self.points) == 0 and not self.parts
 
     @cached_property
     def mass(self) -> float:
-        """The mass of the whole line, 0 up to rounding."""
+        """The total mass; exactly 0 if it is 0 up to rounding."""
         weights = [*self.masses.tolist(), *(weight for weight, _ in self.parts)]
         total = float(np.sum(weights))
         return total if abs(total) > ROUNDING * float(np.abs(weights).sum()) else 0.0
@@ -76,7 +76,7 @@ class Law:
 
     @cached_property
     def variation(self) -> tuple[float, bool]:
-        """The total variation, and whether it is exact rather than a bound from above."""
+        """The total variation, and whether it is exact rather than an upper bound."""
         weights = np.array([weight for weight, _ in self.parts])
         one_sign = len(weights) < 2 or (weights > 0).all() or (weights < 0).all()
         return float(np.abs(self.masses).sum() + np.abs(weights).sum()), bool(one_sign)
@@ -85,11 +85,10 @@ class Law:
         """Return the masses of single points."""
         if len(self.points) == 0:
             return np.zeros(len(points))
-        place = np.searchsorted(self.points, points)
-        place = np.minimum(place, len(self.points) - 1)
-        found = self.points[place]
-        same = (found == points) | (np.isnan(found) & np.isnan(points))
-        return np.where(same, self.masses[place], 0.0)
+        at = np.minimum(np.searchsorted(self.points, points), len(self.points) - 1)
+        nearest = self.points[at]
+        same = (nearest == points) | (np.isnan(nearest) & np.isnan(points))
+        return np.where(same, self.masses[at], 0.0)
 
     def above(self, s: float) -> float:
         """Return the mass of (s, ∞)."""
@@ -97,7 +96,7 @@ class Law:
         return float(self.masses[self.points > s].sum()) + parts
 
     def cuts(self) -> np.ndarray:
-        """Return numbers s so that the masses of (s, ∞) tell the law from 0, and its sign.
+        """Return numbers s at which the masses of (s, ∞) show that a law is not 0, and its sign.
 
         Between two of them the mass of (s, ∞) is linear, or that of one normal law.
         """

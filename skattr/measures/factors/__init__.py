@@ -1,0 +1,1 @@
+"""One-dimensional laws, and products of them."""

@@ -1,0 +1,1 @@
+"""Laws and weights that conditional measures learn from a background."""

@@ -1,0 +1,1 @@
+"""Fitted measures written out as signed measures, for the axioms and the metrics."""
