@@ -30,8 +30,8 @@ from sklearn.svm import SVR
 from benchmarks.timing import Table, at_least, at_most, best, summarize
 from skattr import MeasureExplainer
 from skattr.engines import QuasiMonteCarlo, Riemann
-from skattr.engines.grid_cells import add_up, cells
-from skattr.engines.places import Host
+from skattr.engines.evaluation.backends import Host
+from skattr.engines.evaluation.grid_cells import add_up, cells
 from skattr.measures import ProductMarginal, Stieltjes, Uniform
 
 GRIDS = {(2, 1000): 4, (4, 30): 20, (6, 8): 40}  # (d, N): how many times faster, at least

@@ -63,7 +63,7 @@ def measure(hidden):
     """Return seconds for all values by forward passes and for a curve, its knots and its error."""
     from skattr import MeasureExplainer
     from skattr.engines import RunOptions
-    from skattr.engines.lines import Lines
+    from skattr.engines.relu.lines import Lines
 
     module = network(hidden)
     rng = np.random.default_rng(0)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from skattr import paths
+from skattr._files import paths
 from skattr._version import __version__
 
 MEASURES = (
@@ -45,7 +45,7 @@ INPUT_EXAMPLES = """examples:
 tables: the data are read as the background's types; a cell that does not fit is named. Commas,
   semicolons, tabs and bars separate columns. Columns that the model does not take are ignored.
 models: a .skops file that holds estimators of scikit-learn, xgboost, lightgbm or catboost needs
-  no --trust; skattr/trusted.py lists the types.
+  no --trust; skattr/_files/trusted.py lists the types.
 """
 VALUES_NOTE = """values: a line has the row's name, its prediction, the base value (the mean
   prediction of the background) and one value for each column.
@@ -262,7 +262,7 @@ def run_explain(options: argparse.Namespace) -> None:
     inputs = _check_inputs(options)
     if options.out is not None:
         paths.check_values(options.out, inputs, options.safe_csv)
-    from skattr.files import neutralised, values_table, write_table
+    from skattr._files.results import neutralised, values_table, write_table
 
     explainer, X = _fitted(options)
     explanation = explainer.explain(X)
@@ -322,9 +322,9 @@ def _check_inputs(options: argparse.Namespace) -> list[str]:
 def _fitted(options: argparse.Namespace) -> tuple[Any, Any]:
     """Return an explainer that is fitted on the background, and the rows to explain."""
     from skattr import MeasureExplainer
-    from skattr.files import load_model
+    from skattr._files.results import load_model
+    from skattr._files.tables import read_background, read_data
     from skattr.levels import known_levels, model_columns
-    from skattr.tables import read_background, read_data
 
     _say(f"reading {options.model}")
     if paths.is_pickle(options.model):

@@ -44,10 +44,10 @@ from skattr.measures.learned.dependence import dependent_in_words
 from skattr.messages import brief
 from skattr.parallel import in_order
 from skattr.pieces import Pieces
-from skattr.read_model import ReadModel
-from skattr.seen import SeenColumns
-from skattr.solution import Solution, Values, solve
-from skattr.terms import Term, plan, prepare
+from skattr.solution.read_model import ReadModel
+from skattr.solution.seen import SeenColumns
+from skattr.solution.solution import Solution, Values, solve
+from skattr.solution.terms import Term, plan, prepare
 
 
 def _can_add_batches(explainer: MeasureExplainer) -> bool:

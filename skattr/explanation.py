@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 
 from skattr import frames
+from skattr._files.storage import read, write
 from skattr._numbers import count, formatter, raw
 from skattr.messages import brief
-from skattr.storage import read, write
 
 _HTML_ROWS, _HTML_COLUMNS, _HTML_OUTPUTS = 10, 20, 5
 ROUNDING = 1e-6  # of all sizes together: several libraries predict in float32

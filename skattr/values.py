@@ -4,7 +4,7 @@ A value is brought to the column's dtype where that dtype holds it exactly: 2.0 
 category, a date of another unit a date. Nothing is rounded, truncated or parsed. What the dtype
 does not hold (2.6 or a missing value among integers, a new category) is kept as it is. `explain`,
 `curve`, `Baseline` and files all come in through `settle`; what a cell of a file means is read
-before (`tables.py`).
+before (`_files/tables.py`).
 
 Behind fitted steps, which compute in the background's dtype, a model of boxes tells apart only what
 a column of float32 holds: other numbers are `rounded` to it there, with a warning.

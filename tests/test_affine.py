@@ -230,7 +230,7 @@ def test_rows_do_not_matter_to_each_other(name, monkeypatch):
     whole = explainer.explain(X).values
     for rows in (np.arange(60)[::-1], [7], [3, 3, 12]):
         assert np.array_equal(explainer.explain(X.iloc[rows]).values, whole[rows])
-    monkeypatch.setattr("skattr.engines.affine.ROW_BLOCK", 7)
+    monkeypatch.setattr("skattr.engines.additive.affine.ROW_BLOCK", 7)
     assert np.array_equal(explainer.explain(X).values, whole)
 
 

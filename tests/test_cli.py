@@ -19,8 +19,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 
 from skattr import MeasureExplainer, cli
+from skattr._files.results import values_table
 from skattr.datasets import load_flats
-from skattr.files import values_table
 from skattr.measures import BY_NAME
 
 COLUMNS = ["row", "prediction", "base_value", "n", "word"]
@@ -274,7 +274,7 @@ def test_tables_that_cannot_be_read_are_named(files, option, capsys):
 def test_skops_is_asked_for_before_anything_is_read(files, capsys, monkeypatch):
     folder, _, _ = files
     (folder / "model.skops").write_bytes(b"")
-    monkeypatch.setattr("skattr.paths.find_spec", lambda name: None)
+    monkeypatch.setattr("skattr._files.paths.find_spec", lambda name: None)
     last = failed(folder, {"--model": "model.skops"}, capsys)
     assert last.endswith("a .skops model needs skops: pip install skops")
 
@@ -381,7 +381,7 @@ def test_interrupted(files, capsys, monkeypatch):
     def stop(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("skattr.files.load_model", stop)
+    monkeypatch.setattr("skattr._files.results.load_model", stop)
     assert run(folder, "explain") == 130
     said = capsys.readouterr().err
     assert said.endswith("skattr: interrupted\n") and "Traceback" not in said
@@ -421,7 +421,7 @@ def test_what_libraries_make_of_an_interrupt(files, capsys, monkeypatch):
         except KeyboardInterrupt as error:
             raise ImportError("a library could not be imported") from error
 
-    monkeypatch.setattr("skattr.files.load_model", stop)
+    monkeypatch.setattr("skattr._files.results.load_model", stop)
     before = signal.getsignal(signal.SIGINT)
     try:
         assert run(folder, "explain") == 130

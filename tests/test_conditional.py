@@ -843,7 +843,7 @@ def test_bits(engine, groups, monkeypatch):
     settings = {**explainer.get_params(deep=False), "n_jobs": 2}
     workers = MeasureExplainer(**settings).fit(Z)
     assert_array_equal(workers.explain(X).values, found.values)
-    monkeypatch.setattr("skattr.read_model.BLOCK", 1)
+    monkeypatch.setattr("skattr.solution.read_model.BLOCK", 1)
     many = pd.concat([X] * 30) if engine != "finite_sum" else X
     wanted = np.tile(found.values, (len(many) // len(X), 1))
     assert_array_equal(explainer.explain(many).values, wanted)

@@ -37,7 +37,7 @@ from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils import estimator_checks
 
 import skattr
-import skattr.read_model
+import skattr.solution.read_model
 from skattr import MeasureExplainer
 from skattr.measures import (
     Baseline,
@@ -259,7 +259,7 @@ def test_two_jobs_change_no_bit(models, way, monkeypatch):
     X = data(n=300)[0].round(0)
     one = explainer_of(models, way)
     two = explainer_of(models, way, n_jobs=2)
-    monkeypatch.setattr(skattr.read_model, "BLOCK", 1)
+    monkeypatch.setattr(skattr.solution.read_model, "BLOCK", 1)
     assert_same_bits(one.explain(X), two.explain(X))
 
 
@@ -268,7 +268,7 @@ def test_chunks_change_no_bit(models, way, monkeypatch):
     X = data(n=300, seed=1)[0].round(0)  # a block has 256 rows at least
     explainer = explainer_of(models, way)
     whole = explainer.explain(X)
-    monkeypatch.setattr(skattr.read_model, "BLOCK", 1)
+    monkeypatch.setattr(skattr.solution.read_model, "BLOCK", 1)
     assert_same_bits(whole, explainer.explain(X))
     assert np.array_equal(whole.values, pickle.loads(pickle.dumps(explainer)).explain(X).values)
 
@@ -281,7 +281,7 @@ def test_chunks_of_a_few_rows_change_no_bit(models, block, monkeypatch):
         whole = explainer.explain(X)
         with monkeypatch.context() as patch:
             patch.setattr(
-                skattr.read_model.ReadModel,
+                skattr.solution.read_model.ReadModel,
                 "blocks",
                 lambda self, X: [slice(i, i + block) for i in range(0, len(X), block)],
             )

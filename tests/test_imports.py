@@ -11,8 +11,8 @@ import skattr
 
 HEAVY = (
     "IPython", "jinja2", "joblib", "llvmlite", "matplotlib", "narwhals", "numba", "numpy", "pandas",
-    "polars", "pyarrow", "scipy", "shap", "skattr.explainer", "skattr.files", "skattr.measures",
-    "sklearn", "skops", "torch",
+    "polars", "pyarrow", "scipy", "shap", "skattr._files.results", "skattr.explainer",
+    "skattr.measures", "sklearn", "skops", "torch",
 )  # fmt: skip
 PUBLIC = [
     "Curve", "Explanation", "MeasureExplainer", "__version__", "axioms", "datasets", "engines",
@@ -135,7 +135,6 @@ LAYERS = (
     ("measures", "pieces"),
     ("curves",),
     ("engines",),
-    ("read_model", "terms"),
     ("solution",),
     ("explainer",),
 )

@@ -10,8 +10,8 @@ from numba.core.errors import TypingError
 from sklearn.neural_network import MLPRegressor
 
 from skattr import MeasureExplainer
-from skattr.engines import line_walks
-from skattr.engines.line_curves import _labelled, _put_in_order
+from skattr.engines.relu import line_walks
+from skattr.engines.relu.line_curves import _labelled, _put_in_order
 from skattr.kernels.lines import vectors
 from skattr.kernels.lines.buffers import Start
 from skattr.kernels.lines.products import COLUMNS, multiply, tiles

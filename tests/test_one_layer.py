@@ -23,9 +23,9 @@ from sklearn.tree import DecisionTreeRegressor
 from skattr import MeasureExplainer
 from skattr.attributions import Attributions
 from skattr.engines import Rows, RunOptions
-from skattr.engines.first_layer import Laws
-from skattr.engines.one_layer_uniform import OneLayerUniform, _values
-from skattr.engines.polytopes import Cells
+from skattr.engines.relu.first_layer import Laws
+from skattr.engines.relu.one_layer_uniform import OneLayerUniform, _values
+from skattr.engines.relu.polytopes import Cells
 from skattr.kernels.cells import relu_means
 from skattr.measures import Conditional, Expectation, Uniform
 from skattr.measures.factors.laws import Interval

@@ -33,8 +33,8 @@ from sklearn.preprocessing import (
 )
 
 from skattr import Explanation, MeasureExplainer, write_report
-from skattr.engines.first_layer import Uniforms
-from skattr.engines.polytopes import Cells
+from skattr.engines.relu.first_layer import Uniforms
+from skattr.engines.relu.polytopes import Cells
 from skattr.kernels.cells import simplices
 from skattr.measures import (
     Coefficient,

@@ -40,7 +40,7 @@ from sklearn.preprocessing import (
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from test_exactness import close, cube, flat
 
-import skattr.engines.product_sums
+import skattr.engines.products.product_sums
 import skattr.pieces.preprocessing.pipeline
 from skattr import MeasureExplainer
 from skattr.measures import (
@@ -652,8 +652,8 @@ def test_company_order_blocks_jobs_and_pickle_change_no_bit(
     chosen = explainer.explain(data, features=["city", "age"]).values
     places = [data.columns.get_loc(name) for name in ("city", "age")]
     np.testing.assert_array_equal(chosen, wanted[:, places])
-    monkeypatch.setattr(skattr.engines.product_sums, "TERMS", 7)
-    monkeypatch.setattr(skattr.engines.product_sums, "ROWS", 3)
+    monkeypatch.setattr(skattr.engines.products.product_sums, "TERMS", 7)
+    monkeypatch.setattr(skattr.engines.products.product_sums, "ROWS", 3)
     jobs = MeasureExplainer(estimator, measure, n_jobs=2).fit(data[:20])
     np.testing.assert_array_equal(jobs.explain(data).values, wanted)
     again = pickle.loads(pickle.dumps(explainer))

@@ -232,7 +232,7 @@ def test_blocks_do_not_matter(monkeypatch):
     assert explainer.engine_ == ("quasi_monte_carlo",)
     many = pd.concat([X] * 10)
     whole = explainer.explain(many)
-    monkeypatch.setattr("skattr.read_model.BLOCK", 0)
+    monkeypatch.setattr("skattr.solution.read_model.BLOCK", 0)
     assert_same_bits(explainer.explain(many), whole)
     assert explainer.curve("a").kind == "function"
 

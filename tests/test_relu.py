@@ -26,7 +26,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-import skattr.engines.lines
+import skattr.engines.relu.lines
 from skattr import MeasureExplainer
 from skattr.measures import Conditional, Expectation, PartialDependence
 from skattr.pieces import BlackBox, ReluNetwork, Sum
@@ -367,7 +367,7 @@ def test_bits_do_not_depend_on_rows_around_nor_on_workers(measure, monkeypatch):
     model = MLPRegressor(hidden_layer_sizes=(8, 6, 5), max_iter=50, random_state=0).fit(
         NUMBERS, TARGET
     )
-    monkeypatch.setattr(skattr.engines.lines, "LINES", 7)
+    monkeypatch.setattr(skattr.engines.relu.lines, "LINES", 7)
     explainer = MeasureExplainer(model, measure).fit(NUMBERS)
     values = explainer.explain(NUMBERS).values
     assert (explainer.explain(NUMBERS[::-3]).values == values[::-3]).all()
@@ -376,7 +376,7 @@ def test_bits_do_not_depend_on_rows_around_nor_on_workers(measure, monkeypatch):
     again = pickle.loads(pickle.dumps(explainer))
     assert (again.explain(NUMBERS).values == values).all()
     # curves that are too large to keep are made when they are asked for
-    monkeypatch.setattr(skattr.engines.lines, "ROOM", 0)
+    monkeypatch.setattr(skattr.engines.relu.lines, "ROOM", 0)
     small = MeasureExplainer(model, measure).fit(NUMBERS)
     assert (small.explain(NUMBERS).values == values).all()
     assert small.curve(0).kind == "function"

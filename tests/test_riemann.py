@@ -414,7 +414,7 @@ def test_blocks_bound_the_memory(name, block, monkeypatch):
     found = explainer.explain(ROWS, predictions=False)
     assert_allclose(found.values, whole.values, rtol=1e-10, atol=1e-12)
     assert max(map(len, calls)) <= block
-    monkeypatch.setattr("skattr.engines.places.ROW_BLOCK", 7)
+    monkeypatch.setattr("skattr.engines.evaluation.backends.ROW_BLOCK", 7)
     calls.clear()
     found = explainer.explain(ROWS, predictions=False)
     assert_allclose(found.values, whole.values, rtol=1e-10, atol=1e-12)

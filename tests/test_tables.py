@@ -18,8 +18,8 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEnc
 from sklearn.tree import DecisionTreeRegressor
 
 from skattr import MeasureExplainer, cli, tables
+from skattr._files.tables import read_as, read_background, read_data
 from skattr.levels import known_levels, model_columns
-from skattr.tables import read_as, read_background, read_data
 
 NO_LEVELS: dict = {}
 

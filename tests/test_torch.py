@@ -9,8 +9,9 @@ from numpy.testing import assert_allclose
 
 from skattr import MeasureExplainer
 from skattr.engines import QuasiMonteCarlo, Riemann
-from skattr.engines.places import Device, Host
-from skattr.kernels import grids, torch_grids
+from skattr.engines.evaluation.backends import Device, Host
+from skattr.kernels.grids import numba_grids as grids
+from skattr.kernels.grids import torch_grids
 from skattr.measures import (
     Coefficient,
     Conditional,

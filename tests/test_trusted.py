@@ -44,10 +44,10 @@ from sklearn.preprocessing import (
 from sklearn.svm import SVC, SVR, NuSVC, OneClassSVM
 from sklearn.tree import DecisionTreeRegressor
 
+from skattr._files.intact import check_model
+from skattr._files.results import load_model
+from skattr._files.trusted import TRUSTED
 from skattr.datasets import load_flats
-from skattr.files import load_model
-from skattr.intact import check_model
-from skattr.trusted import TRUSTED
 
 skops = pytest.importorskip("skops.io")
 

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from skattr.writing import SUFFIX, check_writable, whole_file
+from skattr._files.writing import SUFFIX, check_writable, whole_file
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="about files of POSIX systems")
 
@@ -116,7 +116,7 @@ def test_a_protected_file_stays(tmp_path):
 
 KILLED = """
 import os, signal, sys
-from skattr.writing import whole_file
+from skattr._files.writing import whole_file
 with whole_file(sys.argv[1]) as file:
     file.write(b"half")
     file.flush()

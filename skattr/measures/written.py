@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from skattr import frames, modules
+from skattr._files.storage import PicklableTable
 from skattr.measures.background import Background
 from skattr.measures.base import Measure
 from skattr.measures.empirical import Expectation
 from skattr.measures.factors.laws import Interval, uniform_law
-from skattr.storage import PicklableTable
 
 
 class Written(Measure):

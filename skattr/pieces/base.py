@@ -10,8 +10,8 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
 
 from skattr import frames
+from skattr._files.storage import PicklableTable
 from skattr.pieces.outputs import Output
-from skattr.storage import PicklableTable
 
 THRESHOLD = (FixedThresholdClassifier, TunedThresholdClassifierCV)  # they change labels only
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from skattr import frames
 from skattr._typing import override
-from skattr.kernels.boxes import COLUMN, LEFT, MISSING, RIGHT, SPLIT, Table
+from skattr.kernels.boxes.layout import COLUMN, LEFT, MISSING, RIGHT, SPLIT, Table
 from skattr.pieces.base import Pieces
 from skattr.pieces.cells.enumeration import enumerate_cells
 from skattr.pieces.cells.grid import Grid

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from skattr._files.writing import check_writable, whole_file
 from skattr._numbers import decimals, fixed, formatter, small
 from skattr.explanation import Explanation
 from skattr.messages import brief
 from skattr.report import facts, figures
 from skattr.report.tables import Column, row_labels, spread_rows
 from skattr.report.words import measure_in_words, measure_text, shown
-from skattr.writing import check_writable, whole_file
 
 MAX_OUTPUTS = 5
 

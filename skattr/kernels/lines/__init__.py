@@ -7,8 +7,8 @@ linear, with a value y and a slope s, and passes 0 at most once: it *flips*. The
 layer are those of this one and its flips. At the events of the last layer, and where its units
 flip, the output has *knots*: u, and by how much its slopes rise there.
 
-**Who calls whom.** `engines/line_walks.py` brings a network into the form of `buffers.Units` and,
-for some rows and one column at a time,
+**Who calls whom.** `engines/relu/line_walks.py` brings a network into the form of
+`buffers.Units` and, for some rows and one column at a time,
 
 1. `starts` finds the units at u = 0, and where those of the first layer flip;
 2. `walk.walk_lines` (or `walk_one_layer`) walks along each line, in both directions:

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skattr.kernels.bits import WORD
+from skattr.kernels.boxes.bits import WORD
 from skattr.kernels.lines.products import COLUMNS
 from skattr.kernels.lines.vectors import aligned
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skattr.kernels.bits import ONE, WORD, ZERO, trailing_zeros
+from skattr.kernels.boxes.bits import ONE, WORD, ZERO, trailing_zeros
 from skattr.kernels.compiled import called, inlined
 from skattr.kernels.lines.vectors import WIDTH, load, nonzero, number, spread, store, times_plus
 

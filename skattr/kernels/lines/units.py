@@ -10,7 +10,7 @@ A call with many arrays would cost as much as an event: what happens at events i
 
 import numpy as np
 
-from skattr.kernels.bits import ONE, WORD, ZERO, trailing_zeros
+from skattr.kernels.boxes.bits import ONE, WORD, ZERO, trailing_zeros
 from skattr.kernels.compiled import called, inlined
 from skattr.kernels.lines.buffers import BLOCK
 from skattr.kernels.lines.vectors import (

@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 
 from skattr import frames
+from skattr._files.storage import PicklableTable
 from skattr.measures.background import Background
 from skattr.measures.factors import bumps
 from skattr.measures.factors.quadrature import rule_on
-from skattr.storage import PicklableTable
 
 
 @dataclass(eq=False)

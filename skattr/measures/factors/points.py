@@ -8,8 +8,8 @@ from typing import Any, Self
 import numpy as np
 
 from skattr import frames
+from skattr._files.storage import PicklableTable
 from skattr.measures.base import Measure
-from skattr.storage import PicklableTable
 
 
 @dataclass(eq=False)

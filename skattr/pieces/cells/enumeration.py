@@ -21,13 +21,13 @@ from typing import Any
 import numpy as np
 
 from skattr import frames
+from skattr._files.storage import PicklableTable
 from skattr.pieces.cells.bisection import between, jumps, reach
 from skattr.pieces.cells.cells import Cells, Ranks
 from skattr.pieces.cells.grid import Grid, by_halves
 from skattr.pieces.cells.levels import MISSING_VALUES, UnnamedLevel, unknown_level
 from skattr.pieces.preprocessing.routes import Input, Route
 from skattr.pieces.preprocessing.tracks import Kind
-from skattr.storage import PicklableTable
 
 Base = dict[int, np.ndarray] | None  # the base row of each column's signatures
 BISECTED = {*Kind.UNCHANGED, Kind.MONOTONE, Kind.CUTS, Kind.MISSING}  # kinds with known jumps

@@ -16,6 +16,7 @@ import pandas as pd
 from scipy import sparse
 
 from skattr import frames
+from skattr._files.storage import PicklableTable
 from skattr.parallel import in_order
 from skattr.pieces.cells.bisection import between, last_rounded, monotone_ends
 from skattr.pieces.cells.cells import Cells, Ranks
@@ -31,7 +32,6 @@ from skattr.pieces.preprocessing.refusals import refusals
 from skattr.pieces.preprocessing.routes import Route
 from skattr.pieces.preprocessing.sparse_inputs import fill_absent
 from skattr.pieces.preprocessing.tracks import Kind, Track
-from skattr.storage import PicklableTable
 from skattr.values import is_held, narrow_float, rounded
 
 

@@ -1,0 +1,1 @@
+"""Files: read as the background's types, models loaded safely, results written whole."""

@@ -1,0 +1,1 @@
+"""Engines for additive models: sums of functions of one column each."""

@@ -1,0 +1,1 @@
+"""Engines for sums of boxes: trees, forests and boosting."""

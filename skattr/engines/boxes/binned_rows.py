@@ -1,0 +1,325 @@
+"""Rows of data, weighted by the bin of the own value, on boxes: exact curves in one pass.
+
+A curve has its jumps at the thresholds of the model and at the edges of the bins; it is looked up
+by (code, bin). O(boxes · depth · rows / 64) and a few additions for each row that meets all but one
+condition of a box (MATH.md, section 3, "Conditional by rows"). Groups, and columns whose cells are
+only those met, are summed up for each row that is explained.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from skattr import frames
+from skattr.attributions import Attributions
+from skattr.curves.base import ColumnFunction
+from skattr.curves.by_bin import ByCodeAndBin
+from skattr.engines.backgrounds import encode
+from skattr.engines.base import Engine, Integral, Rows, RunOptions
+from skattr.engines.boxes.box_sums import owners, tree_blocks
+from skattr.engines.boxes.one_violation import ROW_BLOCK
+from skattr.engines.estimates import Estimate
+from skattr.kernels.boxes import binned_violation, one_violation
+from skattr.kernels.boxes.binned_violation import BinnedSums, Given
+from skattr.kernels.boxes.group_rows import add_pinned
+from skattr.measures.base import Measure
+from skattr.measures.learned.bins import Bins
+from skattr.measures.learned.row_weights import RowWeights
+from skattr.measures.learned.weights import Weights
+from skattr.parallel import in_order
+from skattr.pieces import Boxes, Grid
+from skattr.pieces.preprocessing.tracks import Kind
+
+ROOM = 2**23  # numbers that are summed up together
+
+
+@dataclass(eq=False)
+class State:
+    """The curves of single columns, and the rows that groups and open columns are summed from."""
+
+    curves: list[ByCodeAndBin | None]
+    mean: np.ndarray
+    weights: RowWeights | None
+    grid: Grid | None
+    codes: np.ndarray | None
+
+
+class BinnedRows(Engine):
+    """Sums over boxes of the rows that meet all conditions but those on one column, by bin."""
+
+    name = "binned_rows"
+    kind = Boxes
+    views = ("bins",)
+    gives = "exact curves; groups row by row"
+    needs_partition = True
+
+    def cost(self, pieces: Boxes, measure: Measure) -> str:
+        """Describe one pass over the background."""
+        return (
+            "fit: one pass of the background down all trees; explain: one lookup per value, for a "
+            "group one pass of the background"
+        )
+
+    def prepare(
+        self, pieces: Boxes, measure: Any, attributions: Attributions, options: RunOptions
+    ) -> State:
+        """Push all rows down all trees."""
+        background, weights = measure.bins()
+        grid, codes = encode(background, pieces.grid, options.n_jobs)
+        pieces = pieces.on(grid)
+        single = [len(c) == 1 and not grid.cells[c[0]].open for c in attributions]
+        curved = tuple(c if one else () for c, one in zip(attributions, single, strict=True))
+        curves: list[ByCodeAndBin | None] = [None] * len(attributions)
+        for some in _parts(curved, weights, pieces.n_outputs):
+            part = tuple(c if j in some else () for j, c in enumerate(curved))
+            layout = Layout(grid, weights, [curved[j][0] for j in some])
+            sums = _sum_rows(pieces, part, layout, codes, weights, options)
+            for j in some:
+                curves[j] = layout.curve(curved[j][0], sums, weights, pieces.constant)
+        fit = sums.fit @ weights.weight
+        rest = not all(single) or any(curve is not None and curve.partial for curve in curves)
+        return State(
+            curves,
+            pieces.constant + fit,
+            weights if rest else None,
+            grid if rest else None,
+            codes if rest else None,
+        )
+
+    def mean(self, pieces: Boxes, state: State) -> Estimate:
+        """Return E f."""
+        return Estimate(state.mean)
+
+    def curves(
+        self, pieces: Boxes, state: State, attributions: Attributions
+    ) -> Sequence[ColumnFunction | None]:
+        """Return the curves of single columns."""
+        return state.curves
+
+    def integrate(
+        self,
+        pieces: Any,
+        state: Any,
+        rows: Rows,
+        attributions: Attributions,
+        chosen: list[int],
+        options: RunOptions,
+    ) -> Integral:
+        """Return the values of groups and of open columns, one pass over the rows for each."""
+        grid, codes = state.grid.meet(rows.X)
+        boxes = pieces.on(grid)
+        result = np.empty((len(rows.X), len(chosen), boxes.n_outputs))
+        for i, a in enumerate(chosen):
+            result[:, i] = _sum_pinned(boxes, state, rows.X, codes, attributions[a], options)
+        return Integral(Estimate(boxes.constant + result))
+
+
+def _parts(attributions: Sequence, weights: RowWeights, k: int) -> list[list[int]]:
+    """Return the attributions of one column in parts, so that the sums of each fit in memory."""
+    parts: list[list[int]] = [[]]
+    size = 0
+    for j, columns in enumerate(attributions):
+        if columns:
+            more = (weights.columns[columns[0]].bins.n + 2) ** 2 * k
+            if size + more > ROOM and parts[-1]:
+                parts.append([])
+                size = 0
+            parts[-1].append(j)
+            size += more
+    return parts
+
+
+def _sum_pinned(
+    boxes: Boxes,
+    state: State,
+    X: Any,
+    codes: np.ndarray,
+    columns: tuple[int, ...],
+    options: RunOptions,
+) -> np.ndarray:
+    """Return Σ_r π_r(x) f(x_own, z_r), (n, k), less the constant; equal rows share it."""
+    assert state.weights is not None and state.codes is not None
+    weights, rows = state.weights, state.codes
+    bins = weights.bins_of(X, columns)
+    members = list(columns)
+    _, first, kind = np.unique(
+        np.concatenate([codes[members], bins]), axis=1, return_index=True, return_inverse=True
+    )
+    is_member = np.zeros(len(codes), np.bool_)
+    is_member[members] = True
+
+    def one(i: int) -> np.ndarray:
+        share = weights.given(columns, bins[:, i])
+        out = np.zeros(boxes.n_outputs)
+        x = np.ascontiguousarray(codes[:, i])
+        add_pinned(boxes.table, is_member, rows, x, np.flatnonzero(share), share, out)
+        return out
+
+    found = np.array(list(in_order(one, first.tolist(), options.n_jobs)))
+    return found.reshape(len(first), -1)[kind.reshape(-1)]
+
+
+def _sum_rows(
+    pieces: Boxes,
+    attributions: Sequence,
+    layout: Layout,
+    codes: np.ndarray,
+    weights: RowWeights,
+    options: RunOptions,
+) -> BinnedSums:
+    """Run the kernel over all rows and trees, in fixed blocks, and add the blocks up in order."""
+    who = owners(attributions, pieces.grid)
+    fits = []
+    total = layout.empty(0, pieces.n_outputs)
+    for start in range(0, len(weights.weight), ROW_BLOCK):
+        block = slice(start, start + ROW_BLOCK)
+        weight = weights.weight[block]
+        rows = one_violation.index_rows(
+            np.ascontiguousarray(codes[:, block]), weight, pieces.grid.offset
+        )
+        given = layout.given(weights, block)
+
+        def run(
+            trees: np.ndarray, rows: Any = rows, given: Given = given, n: int = len(weight)
+        ) -> BinnedSums:
+            part = layout.empty(n, pieces.n_outputs)
+            binned_violation.walk(pieces.table, trees, who, rows, given, part)
+            return part
+
+        fit = np.zeros((pieces.n_outputs, len(weight)))
+        for part in in_order(run, tree_blocks(pieces), options.n_jobs):
+            for whole, piece in zip(total[:-1], part[:-1], strict=True):
+                whole += piece
+            fit += part.fit
+        fits.append(fit)
+    return total._replace(fit=np.concatenate(fits, axis=1))
+
+
+class Layout:
+    """Where the sums of each column stand in flat arrays, and how they become a table."""
+
+    def __init__(self, grid: Grid, weights: RowWeights, columns: list[int]) -> None:
+        self.grid = grid
+        d = len(grid.cells)
+        n_codes = np.diff(grid.offset)
+        self.n_bins = np.array([column.bins.n + 1 for column in weights.columns])
+        self.rises = np.zeros(d, np.bool_)
+        self.partial = np.zeros(d, np.bool_)
+        self.first = np.zeros(grid.offset[-1], np.int32)
+        self.missing = np.full(d, -1)
+        for k in columns:
+            self._find_order(k, weights.columns[k].bins)
+        chosen = np.isin(np.arange(d), columns)
+        rows = np.where(self.rises, self.n_bins, n_codes) + 1
+        self.whole = _starts(chosen * rows * self.n_bins)
+        self.jumps = _starts(chosen * self.rises * (n_codes + self.n_bins))
+        self.without = _starts(chosen * self.n_bins)
+        tables = [
+            column.table.ravel() if k in columns else np.zeros(0)
+            for k, column in enumerate(weights.columns)
+        ]
+        self.kappa = np.concatenate(tables)
+        self.kappas = _starts(np.array([len(table) for table in tables]))
+
+    def _find_order(self, k: int, bins: Bins) -> None:
+        """Find out whether codes rise with bins, and in which bin each code begins."""
+        cells = self.grid.cells[k]
+        mains = [source.track for source in cells.inputs if source.track.kind != Kind.MISSING]
+        known = (*Kind.UNCHANGED, Kind.MONOTONE, Kind.NUMBER)
+        simple = len(mains) == 1 and mains[0].kind in known and not mains[0].replaced
+        if bins.edges is None or len(bins.edges) == 0 or not cells.ordered or not simple:
+            return
+        if not frames.is_number(self.grid.row.X, k):
+            return
+        edges = self.grid.encode_values(k, bins.edges)
+        near = mains[0].kind in Kind.UNCHANGED
+        if (np.diff(edges) < 0).any() or (not near and edges[0] == edges[-1]):
+            return  # it falls, or may fall
+        self.partial[k] = not near
+        missing = self.grid.missing_code(k)
+        codes = slice(self.grid.offset[k], self.grid.offset[k + 1])
+        self.rises[k] = True
+        self.missing[k] = -1 if missing is None else missing
+        self.first[codes] = np.searchsorted(edges, np.arange(cells.n_codes), side="left")
+
+    def empty(self, n: int, k: int) -> BinnedSums:
+        """Return sums of nothing for n rows and k outputs."""
+        return BinnedSums(
+            np.zeros((k, self.whole[-1])),
+            np.zeros((k, self.jumps[-1])),
+            np.zeros((k, self.without[-1])),
+            np.zeros((k, n)),
+        )
+
+    def given(self, weights: RowWeights, block: slice) -> Given:
+        """Return what the kernel has to know of some rows."""
+        assert weights.rows is not None
+        return Given(
+            np.ascontiguousarray(weights.rows[:, block]),
+            self.n_bins,
+            self.rises,
+            self.first,
+            self.missing,
+            self.kappa,
+            self.kappas[:-1],
+            self.whole[:-1],
+            self.jumps[:-1],
+            self.without[:-1],
+        )
+
+    def curve(
+        self, k: int, sums: BinnedSums, weights: RowWeights, constant: np.ndarray
+    ) -> ByCodeAndBin:
+        """Return the curve of column k."""
+        assert weights.rows is not None
+        column = weights.columns[k]
+        m = self.n_bins[k]
+        outputs = len(sums.fit)
+        rows = weights.rows[k]
+        plain = np.stack([np.bincount(rows, weights.weight * fit, m) for fit in sums.fit])
+        plain += sums.without[:, self.without[k] : self.without[k + 1]]
+        whole = sums.whole[:, self.whole[k] : self.whole[k + 1]].reshape(outputs, -1, m)
+        if not self.rises[k]:
+            return ByCodeAndBin(column.bins, constant + self._by_code(k, column, plain, whole))
+        first = self.first[self.grid.offset[k] : self.grid.offset[k + 1]]
+        last = np.searchsorted(first, np.arange(column.bins.n), side="right") - 1  # of each bin
+        jumps = sums.jumps[:, self.jumps[k] : self.jumps[k + 1]]
+        values = constant + self._rising(column, plain, whole, jumps, last)
+        reach = np.stack([np.append(1, last[:-1]), last])
+        return ByCodeAndBin(column.bins, values, reach, bool(self.partial[k]))
+
+    def _by_code(self, k: int, column: Weights, plain: np.ndarray, whole: np.ndarray) -> np.ndarray:
+        """Return the values by code and bin."""
+        by_code = whole[:, :-1] + whole[:, -1:]  # what all codes have
+        if self.grid.cells[k].ordered:
+            np.cumsum(by_code[:, 1:], axis=1, out=by_code[:, 1:])
+        return ((by_code + plain[:, None]) @ column.table.T).transpose(1, 2, 0)
+
+    def _rising(
+        self,
+        column: Weights,
+        plain: np.ndarray,
+        whole: np.ndarray,
+        jumps: np.ndarray,
+        last: np.ndarray,
+    ) -> np.ndarray:
+        """Return the values by code + bin, and missing; `last` is the last code of each bin."""
+        n = column.bins.n
+        inner = np.cumsum(whole[:, :n], axis=1) + plain[:, None]
+        level = np.einsum("bs,kbs->bk", column.table[:n], inner)
+        values = np.empty((jumps.shape[1] + 1, len(jumps)))
+        begin = 0
+        for b in range(n):
+            end = last[b] + b + 1
+            values[begin:end] = level[b] + np.cumsum(jumps[:, begin:end], axis=1).T
+            begin = end
+        values[-1] = (whole[:, -1] + plain) @ column.table[n]
+        return values
+
+
+def _starts(sizes: np.ndarray) -> np.ndarray:
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)

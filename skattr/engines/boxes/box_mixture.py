@@ -1,0 +1,111 @@
+"""A mixture of products whose shares depend on the own value, on boxes (MATH.md, section 3).
+
+    phi_j(x) = Σ_c π_c(x_j) F_{j,c}(x_j)
+
+One step curve for each component, made as in box_products.py, mixed at lookup. Exact, whatever the
+number of rows; O(components · boxes · depth).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from skattr import frames
+from skattr.attributions import Attributions
+from skattr.curves.base import ColumnFunction
+from skattr.curves.mixed import Mixed
+from skattr.engines.base import Engine, Integral, Rows, RunOptions
+from skattr.engines.boxes.box_products import sum_products
+from skattr.engines.boxes.box_sums import BoxSums
+from skattr.engines.estimates import Estimate
+from skattr.engines.laws import masses
+from skattr.measures.base import Measure
+from skattr.measures.learned.bins import as_numbers
+from skattr.measures.learned.mixture import Mixture
+from skattr.pieces import Boxes
+
+
+@dataclass(eq=False)
+class State:
+    """The sums over boxes of each component."""
+
+    mixture: Mixture
+    names: list
+    sums: list[BoxSums]
+
+
+class BoxMixture(Engine):
+    """Sums over boxes for each component, mixed by shares that depend on the own value."""
+
+    name = "box_mixture"
+    kind = Boxes
+    views = ("mixture",)
+    gives = "exact curves; groups"
+    needs_partition = True
+    knows_mean = False
+    smooth = True
+
+    def objection(self, pieces: Boxes, measure: Measure) -> str | None:
+        """Return which columns are not cut into ranges, or None."""
+        partitions = [pieces.grid.partition(k) for k in range(len(pieces.grid.cells))]
+        odd = [
+            name
+            for name, partition in zip(pieces.grid.names, partitions, strict=True)
+            if partition is None or np.isfinite(partition[0][[0, -1]]).any()
+        ]
+        if odd:
+            return f"the steps in front of the model do not turn ranges of {odd} into ranges"
+        return None
+
+    def cost(self, pieces: Boxes, measure: Measure) -> str:
+        """Describe one product per box and component."""
+        return (
+            f"fit: one product per box ({pieces.n_boxes:,}) and component; explain: one lookup per "
+            "value and component"
+        )
+
+    def prepare(
+        self, pieces: Boxes, measure: Any, attributions: Attributions, options: RunOptions
+    ) -> State:
+        """Sum over the boxes."""
+        mixture, names, components = measure.mixture()
+        sums = []
+        for laws in components:
+            sides = [masses(law, pieces.grid, k) for k, law in enumerate(laws)]
+            sums.append(sum_products(pieces, attributions, sides, options))
+        return State(mixture, names, sums)
+
+    def curves(
+        self, pieces: Boxes, state: State, attributions: Attributions
+    ) -> list[ColumnFunction | None]:
+        """Return the curves of single columns."""
+        parts = [sums.curves(pieces, attributions) for sums in state.sums]
+        result: list[ColumnFunction | None] = []
+        for (k, *_), *curves in zip(attributions, *parts, strict=True):
+            values = [curve.values for curve in curves if curve is not None]
+            mixed = Mixed(state.mixture, k, state.names[k], np.array(values))
+            result.append(mixed if values else None)
+        return result
+
+    def integrate(
+        self,
+        pieces: Any,
+        state: Any,
+        rows: Rows,
+        attributions: Attributions,
+        chosen: list[int],
+        options: RunOptions,
+    ) -> Integral:
+        """Return the values of groups."""
+        codes, sums = rows.codes, state.sums
+        parts = np.array([each.integrate(pieces, codes, attributions, chosen) for each in sums])
+        result = np.empty(parts.shape[1:])
+        for i, a in enumerate(chosen):
+            columns = attributions[a]
+            t = [as_numbers(frames.column(rows.X, k), state.names[k]) for k in columns]
+            shares = state.mixture.shares(np.stack(t, axis=1), list(columns))
+            result[:, i] = np.einsum("nc,cnk->nk", shares, parts[:, :, i])
+        return Integral(Estimate(result))

@@ -1,0 +1,116 @@
+"""Products of one-dimensional laws on boxes: the product of the masses of a box's sides.
+
+Exact curves of all attributions, O(boxes · depth), whatever the number of rows (MATH.md,
+section 3). The laws add up over batches; the sums over boxes are made from them.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from skattr.attributions import Attributions
+from skattr.curves.base import ColumnFunction
+from skattr.engines.backgrounds import encode
+from skattr.engines.base import Engine, Integral, Rows, RunOptions
+from skattr.engines.boxes.box_sums import BoxSums, add_trees
+from skattr.engines.estimates import Estimate
+from skattr.engines.laws import as_masses, masses, merge_components, why_inexact
+from skattr.kernels.boxes import box_products
+from skattr.measures.base import Measure
+from skattr.pieces import Boxes, Grid
+
+
+def sum_products(
+    boxes: Boxes, attributions: Sequence, masses: list[np.ndarray], options: RunOptions
+) -> BoxSums:
+    """Return the sums over boxes for one product, given the mass of each code of each column."""
+    # code 0 stands apart, the others as running sums: an interval is a difference
+    cumulated = np.concatenate([np.concatenate([m[:1], np.cumsum(m[1:])]) for m in masses])
+    sums = add_trees(boxes, attributions, box_products.walk, cumulated, options)
+    return BoxSums(*sums, 1.0, boxes.grid.offset)
+
+
+@dataclass(eq=False)
+class Laws:
+    """A mixture of products, coded, and the sums over boxes that follow from it."""
+
+    components: list  # (π_c, the masses of one law per column)
+    attributions: Sequence  # those that are pinned
+    grid: Grid  # which knows the cells of the background
+    sums: BoxSums | None = None
+
+
+class BoxProducts(Engine):
+    """Sums over boxes of the products of the masses of their sides, but for one attribution."""
+
+    name = "box_products"
+    kind = Boxes
+    views = ("factors",)
+    gives = "exact curves; groups"
+    needs_partition = True
+
+    def objection(self, pieces: Boxes, measure: Measure) -> str | None:
+        """Return which law has no exact masses, or None."""
+        return why_inexact(
+            measure, lambda law, k: masses(law, encode(measure.background_, pieces.grid)[0], k)
+        )
+
+    def cost(self, pieces: Boxes, measure: Measure) -> str:
+        """Describe one product per box."""
+        return f"fit: one product per box ({pieces.n_boxes:,}); explain: one lookup per value"
+
+    def prepare(
+        self, pieces: Boxes, measure: Measure, attributions: Attributions, options: RunOptions
+    ) -> Laws:
+        """Keep what the laws know of each code."""
+        components, pinned = measure.factors()
+        grid, _ = encode(measure.background_, pieces.grid, options.n_jobs)
+        coded = [
+            (share, [as_masses(law, pieces.grid) for law in laws]) for share, laws in components
+        ]
+        return Laws(coded, attributions if pinned else (), grid)
+
+    def merge(self, a: Laws, b: Laws) -> Laws:
+        """Join the laws."""
+        return Laws(merge_components(a.components, b.components), a.attributions, a.grid)
+
+    def finish(self, pieces: Boxes, state: Laws, options: RunOptions) -> Laws:
+        """Sum over the boxes."""
+        parts = []
+        pieces = pieces.on(state.grid)
+        for share, laws in state.components:
+            sides = [masses(law, pieces.grid, k) for k, law in enumerate(laws)]
+            parts.append(sum_products(pieces, state.attributions, sides, options).scaled(share))
+        return Laws(
+            state.components, state.attributions, state.grid, functools.reduce(operator.add, parts)
+        )
+
+    def mean(self, pieces: Boxes, state: Laws) -> Estimate:
+        """Return the integral of f against the product itself."""
+        assert state.sums is not None
+        return Estimate(state.sums.mean(pieces))
+
+    def curves(
+        self, pieces: Boxes, state: Laws, attributions: Attributions
+    ) -> Sequence[ColumnFunction | None]:
+        """Return the curves of single columns."""
+        assert state.sums is not None
+        return state.sums.curves(pieces, attributions)
+
+    def integrate(
+        self,
+        pieces: Any,
+        state: Any,
+        rows: Rows,
+        attributions: Attributions,
+        chosen: list[int],
+        options: RunOptions,
+    ) -> Integral:
+        """Return the values of groups and of open columns."""
+        return Integral(Estimate(state.sums.integrate(pieces, rows.codes, attributions, chosen)))

@@ -1,0 +1,1 @@
+"""Engines for any model: they only evaluate it."""

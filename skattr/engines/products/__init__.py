@@ -1,0 +1,1 @@
+"""Engines for sums of products: kernel machines."""

@@ -1,0 +1,128 @@
+"""Sums of products: the own factors at x, the mean of the product of the others.
+
+    f = b + Σ_m c_m ∏_k φ_mk(y_k):   phi_j(x) = b + Σ_m c_m W_mj ∏_{k in j} φ_mk(x_k)
+    rows:      W_mj = Σ_r w_r ∏_{k not in j} φ_mk(z_rk) / Σ_r w_r
+    products:  W_mj = ∏_{k not in j} ∫ φ_mk dν_k
+
+Exact. W costs O(rows · terms · columns), once; sums over rows and laws add up over batches. A value
+costs O(terms), whatever the number of rows. Under a uniform law the means of bumps are differences
+of erf where the column enters the model by an affine function, else quadrature to rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from skattr.attributions import Attributions
+from skattr.engines.base import Engine, Integral, Rows, RunOptions
+from skattr.engines.estimates import Estimate
+from skattr.engines.laws import as_means, merge_components, why_inexact
+from skattr.engines.products.product_sums import (
+    add_rows,
+    at_rows,
+    mean_factor,
+    mean_factors,
+    multiply,
+    value,
+)
+from skattr.measures.base import Measure
+from skattr.pieces import Products
+
+
+@dataclass(eq=False)
+class Weights:
+    """The sums over rows, or the laws and the products that follow from them."""
+
+    attributions: Sequence  # those that are pinned
+    totals: np.ndarray | None = None  # (M,) over all columns
+    others: np.ndarray | None = None  # (M, g) over those outside each attribution
+    weight: float = 1.0
+    components: list | None = None  # (π_c, what `laws.mean` needs of one law per column)
+
+
+class ProductTerms(Engine):
+    """The weight of each term but for the own factors, and the own factors of each row."""
+
+    name = "products"
+    kind = Products
+    views = ("rows", "factors")
+    gives = "exact; groups"
+    needs_partition = True
+
+    def objection(self, pieces: Products, measure: Measure) -> str | None:
+        """Return which law has no exact mean, or None."""
+        return why_inexact(measure, lambda law, k: mean_factor(pieces, law, k))
+
+    def cost(self, pieces: Products, measure: Measure) -> str:
+        """Describe the products of each row."""
+        once = f"fit: {pieces.n_terms:,} products per row"
+        return once if measure.depends == "nothing" else f"{once}; explain: as many bumps per value"
+
+    def prepare(
+        self, pieces: Products, measure: Measure, attributions: Attributions, options: RunOptions
+    ) -> Weights:
+        """Sum the products over the background, or keep the laws."""
+        if "rows" in measure.views:
+            background, pinned = measure.rows()
+            totals = np.zeros(pieces.n_terms)
+            others = np.zeros((pieces.n_terms, len(attributions) if pinned else 0, 1))
+            for block, inputs in pieces.in_blocks(background.X):
+                weights = background.weights[block]
+                add_rows(pieces, inputs, weights, attributions, (totals, others), options)
+            weight = float(background.weights.sum())
+            return Weights(attributions if pinned else (), totals, others[:, :, 0], weight)
+        components, pinned = measure.factors()
+        means = [(share, [as_means(law, pieces) for law in laws]) for share, laws in components]
+        return Weights(attributions if pinned else (), components=means)
+
+    def merge(self, a: Weights, b: Weights) -> Weights:
+        """Add the sums, or join the laws."""
+        if a.components is None or b.components is None:
+            assert a.totals is not None and a.others is not None
+            return Weights(
+                a.attributions, a.totals + b.totals, a.others + b.others, a.weight + b.weight
+            )
+        return Weights(a.attributions, components=merge_components(a.components, b.components))
+
+    def finish(self, pieces: Products, state: Weights, options: RunOptions) -> Weights:
+        """Multiply the means of the factors."""
+        if state.components is None:
+            return state
+        totals = np.zeros(pieces.n_terms)
+        others = np.zeros((pieces.n_terms, len(state.attributions)))
+        for share, laws in state.components:
+            every, outside = multiply(pieces, mean_factors(pieces, laws), state.attributions)
+            totals += share * every
+            others += share * outside
+        return replace(state, totals=totals, others=others)
+
+    def mean(self, pieces: Products, state: Weights) -> Estimate:
+        """Return the integral of f where nothing is pinned."""
+        assert state.totals is not None
+        return Estimate(value(pieces, state.totals / state.weight))
+
+    def integrate(
+        self,
+        pieces: Any,
+        state: Any,
+        rows: Rows,
+        attributions: Attributions,
+        chosen: list[int],
+        options: RunOptions,
+    ) -> Integral:
+        """Return the sums of the own factors, weighted by the others."""
+        result = np.empty((len(rows.X), len(chosen), pieces.n_outputs))
+        coefficients = pieces.coefficients
+        tables = [state.others[None, :, a] / state.weight for a in chosen]
+        sides = [pieces.sides((attributions[a],)) for a in chosen]
+
+        def fill(block: slice, inputs: list) -> None:
+            for i, (table, side) in enumerate(zip(tables, sides, strict=True)):
+                result[block, i] = pieces.add_up(inputs, side, table, coefficients)
+
+        at_rows(pieces, rows.X, sorted({k for a in chosen for k in attributions[a]}), fill, options)
+        return Integral(Estimate(pieces.constant + result))

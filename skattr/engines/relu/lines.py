@@ -1,0 +1,289 @@
+"""ReLU networks and rows of data: piecewise linear along the own coordinate of each row.
+
+    F_j(t) = Σ_r w_r f(t, z_{r,-j}),   or Σ_r κ(bin of t, bin of z_rj) ω_r f(t, z_{r,-j})
+
+For each row all kinks of t ↦ f(t, z_{r,-j}) are located, on the whole line and for any number of
+layers (kernels/lines/walk.py), and kinks and jumps of all rows are summed up in order from the
+median of the column outward (kernels/lines/sums.py): F_j with all its knots, exact to rounding
+(MATH.md, section 4). For two hidden layers of m units a row costs O(m²), for each further layer
+O(m³); a value is looked up in O(log knots). Groups, and columns that reach the network otherwise
+than by an affine map, are summed up over the rows for each distinct own value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from skattr import frames
+from skattr.attributions import Attributions
+from skattr.curves.base import ColumnFunction
+from skattr.curves.linear import PiecewiseLinear
+from skattr.engines.base import Engine, Integral, Rows, RunOptions
+from skattr.engines.estimates import Estimate
+from skattr.engines.relu.line_curves import Shares, Shelf, sum_up
+from skattr.engines.relu.line_walks import Direction, Walker
+from skattr.kernels.lines.buffers import Knots
+from skattr.measures.base import Measure
+from skattr.measures.learned.row_weights import RowWeights
+from skattr.parallel import in_order
+from skattr.pieces import ReluNetwork
+from skattr.pieces.relu import Line
+
+LINES = 512  # rows that are walked along together
+ROOM = 2**26  # numbers of all curves together; beyond that each is made when it is asked for
+
+
+@dataclass(eq=False)
+class Walked:
+    """The background as inputs of the network, and the curves once all batches are there."""
+
+    total: np.ndarray  # (k,) Σ_r w_r f(z_r)
+    weights: np.ndarray  # (n,)
+    attributions: Attributions
+    numbers: np.ndarray | None  # (n, p), None if nothing is pinned
+    given: RowWeights | None = None  # weights that depend on the own value
+    curves: list[PiecewiseLinear | None] | None = None
+
+
+class Lines(Engine):
+    """Walks along lines through the regions of a network, one for each row and column."""
+
+    name = "lines"
+    kind = ReluNetwork
+    views = ("rows", "bins")
+    gives = "exact curves; groups row by row"
+
+    def cost(self, pieces: ReluNetwork, measure: Measure) -> str:
+        """Describe the lines through all rows."""
+        if measure.depends == "nothing":
+            return "fit: one evaluation per row"
+        return (
+            "fit: one line per row and column; explain: one lookup per value, for groups and "
+            "levels one evaluation of the background for each distinct value"
+        )
+
+    def prepare(
+        self, pieces: ReluNetwork, measure: Any, attributions: Attributions, options: RunOptions
+    ) -> Walked:
+        """Evaluate the background."""
+        given = None
+        if "bins" in measure.views:
+            background, given = measure.bins()
+            pinned = True
+        else:
+            background, pinned = measure.rows()
+        numbers = pieces.numbers(background.X)
+        weights = background.weights.copy()
+        total = weights @ pieces.forward(numbers)
+        return Walked(total, weights, attributions, numbers if pinned else None, given)
+
+    def merge(self, a: Walked, b: Walked) -> Walked:
+        """Put one batch behind the other."""
+        numbers = None
+        if a.numbers is not None and b.numbers is not None:
+            numbers = np.concatenate([a.numbers, b.numbers])
+        weights = np.concatenate([a.weights, b.weights])
+        return replace(b, total=a.total + b.total, weights=weights, numbers=numbers, curves=None)
+
+    def finish(self, pieces: ReluNetwork, state: Walked, options: RunOptions) -> Walked:
+        """Walk along all lines."""
+        if state.numbers is None:
+            return state
+        single = [
+            c[0] for c in state.attributions if len(c) == 1 and _has_line(pieces, state, c[0])
+        ]
+        units = sum(len(layer.bias) for layer in pieces.layers)
+        size = len(single) * len(state.numbers) * units * (2 + 2 * pieces.n_outputs)
+        curves: list[PiecewiseLinear | None] = [None] * len(state.attributions)
+        if size <= ROOM:
+            walker, shelf = Walker(pieces, min(LINES, len(state.numbers))), Shelf(size)
+            with threadpool_limits(1):  # lines are walked in threads
+                for a, columns in enumerate(state.attributions):
+                    if len(columns) == 1 and columns[0] in single:
+                        curves[a] = _curve(walker, pieces, state, columns[0], options, shelf)
+        return replace(state, curves=curves)
+
+    def mean(self, pieces: ReluNetwork, state: Walked) -> Estimate:
+        """Return E f."""
+        return Estimate(state.total / state.weights.sum())
+
+    def curves(
+        self, pieces: ReluNetwork, state: Walked, attributions: Attributions
+    ) -> Sequence[ColumnFunction | None]:
+        """Return the curves of columns of numbers."""
+        return state.curves or [None] * len(attributions)
+
+    def integrate(
+        self,
+        pieces: Any,
+        state: Any,
+        rows: Rows,
+        attributions: Attributions,
+        chosen: list[int],
+        options: RunOptions,
+    ) -> Integral:
+        """Return curves that were too large to keep, and sums over rows where there is none."""
+        X = rows.X
+        result = np.empty((len(X), len(chosen), pieces.n_outputs))
+        walker: Walker | None = None
+        with threadpool_limits(1):
+            for i, a in enumerate(chosen):
+                columns = attributions[a]
+                if len(columns) == 1 and _has_line(pieces, state, columns[0]):
+                    walker = walker or Walker(pieces, min(LINES, len(state.numbers)))
+                    curve = _curve(walker, pieces, state, columns[0], options, Shelf(0))
+                    result[:, i] = curve.at(None, frames.column(X, columns[0]))[0]
+                else:
+                    result[:, i] = _sums(pieces, state, X, columns, options)
+        return Integral(Estimate(result))
+
+
+def _has_line(pieces: ReluNetwork, state: Walked, k: int) -> bool:
+    """Tell whether an attribution is piecewise linear in the number of a column."""
+    return k in pieces.lines and (state.given is None or state.given.columns[k].bins.levels is None)
+
+
+# sums over rows ---------------------------------------------------------------------------------
+
+
+def _sums(
+    pieces: ReluNetwork, state: Walked, X: Any, columns: tuple[int, ...], options: RunOptions
+) -> np.ndarray:
+    """Return the mean of f over the rows with own values put into them, (n, k)."""
+    assert state.numbers is not None
+    first, kind = frames.distinct_rows(X, columns)
+    some = frames.take_rows(X, first)
+    places, inputs = pieces.own_numbers(some, columns)
+    shares = [state.weights / state.weights.sum()] * len(first)
+    if state.given is not None:
+        bins = state.given.bins_of(some, columns)
+        shares = [state.given.given(columns, at) for at in bins.T]
+    run = partial(_pinned, pieces, state.numbers, places)
+    found = list(
+        in_order(lambda pair: run(*pair), zip(inputs, shares, strict=True), options.n_jobs)
+    )
+    return np.array(found)[kind]
+
+
+def _pinned(
+    pieces: ReluNetwork,
+    numbers: np.ndarray,
+    places: np.ndarray,
+    pinned: np.ndarray,
+    share: np.ndarray,
+) -> np.ndarray:
+    """Return Σ_r share_r f(pinned, z_r), (k,)."""
+    rows = np.flatnonzero(share)
+    Z = numbers[rows]
+    Z[:, places] = pinned
+    return share[rows] @ pieces.forward(Z)
+
+
+# curves -----------------------------------------------------------------------------------------
+
+
+def _shares(state: Walked, k: int) -> Shares:
+    if state.given is None:
+        n = len(state.weights)
+        weight = state.weights / state.weights.sum()
+        return Shares(weight, np.zeros(n, np.int32), np.ones((1, 1)), np.zeros(0))
+    column = state.given.columns[k]
+    assert state.given.rows is not None
+    edges, table = column.bins.edges, column.table
+    if edges is None:  # numbers that have a bin each: here the others
+        edges, table = np.zeros(0), table[-1:]
+    table = np.ascontiguousarray(table[: len(edges) + 1])
+    return Shares(state.given.weight, state.given.rows[k], table, edges, column.bins)
+
+
+def _curve(
+    walker: Walker, pieces: ReluNetwork, state: Walked, k: int, options: RunOptions, shelf: Shelf
+) -> PiecewiseLinear:
+    """Return the curve of a column."""
+    assert state.numbers is not None
+    numbers, line, shares = state.numbers, pieces.lines[k], _shares(state, k)
+    middle = _middle(line, numbers)
+    network = Direction(walker, line)
+    pinned = line.start + middle * line.direction
+    starts = range(0, len(numbers), LINES)
+
+    def walk(begin: int) -> tuple[np.ndarray, np.ndarray, Knots]:
+        some = slice(begin, begin + LINES)
+        Z = numbers[some].copy()
+        Z[:, line.places] = pinned
+        workspace = walker.workspace()
+        value, slope, knots = network.walk(Z, shares.weight[some], workspace)
+        if len(starts) > 1:  # else nobody walks before these are summed up
+            knots = Knots(*(part.copy() for part in knots))
+        walker.free.append(workspace)
+        return value, slope, knots
+
+    values, slopes, parts = zip(*in_order(walk, starts, options.n_jobs), strict=True)
+    kinds = shares.table.shape[1], pieces.n_outputs
+    total, slope = np.zeros(kinds), np.zeros(kinds)
+    np.add.at(total, shares.kind, np.concatenate(values))
+    np.add.at(slope, shares.kind, np.concatenate(slopes))
+    counts = np.concatenate([np.diff(part.ends, prepend=0) for part in parts])
+    table = _joined([part.table for part in parts])
+    edges = (shares.edges - line.origin) - middle
+    curve = sum_up(table, counts, shares, total, slope, edges, shelf)
+    curve.slopes[0], curve.slopes[-1] = -network.rays[1], network.rays[0]
+    return replace(
+        curve, name=pieces.names[k], origin=line.origin, middle=middle,
+        points=_points(pieces, state, k), special=_special(pieces, state, k),
+    )  # fmt: skip
+
+
+def _joined(parts: list[np.ndarray]) -> np.ndarray:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def _middle(line: Line, numbers: np.ndarray) -> float:
+    """Return a median of the column: where sums begin, so that they lose nothing near the data."""
+    c = int(np.abs(line.direction).argmax())
+    if line.direction[c] == 0:
+        return 0.0
+    u = (numbers[:, line.places[c]] - line.start[c]) / line.direction[c]
+    return float(np.partition(u, len(u) // 2)[len(u) // 2])
+
+
+def _points(pieces: ReluNetwork, state: Walked, k: int) -> np.ndarray | None:
+    """Return the values of numbers that have a bin of their own, (n, k)."""
+    bins = None if state.given is None else state.given.columns[k].bins
+    if bins is None or bins.points is None:
+        return None
+    line = pieces.lines[k]
+    pinned = line.start + (bins.points - line.origin)[:, None] * line.direction
+    pairs = zip(bins.points.tolist(), pinned, strict=True)
+    return np.array([_value(pieces, state, k, *pair) for pair in pairs])
+
+
+def _special(pieces: ReluNetwork, state: Walked, k: int) -> np.ndarray:
+    """Return the values at missing, -inf and inf, (3, k), NaN where there is none."""
+    line = pieces.lines[k]
+    result = np.full((3, pieces.n_outputs), np.nan)
+    if line.missing is not None:
+        result[0] = _value(pieces, state, k, np.nan, line.missing)
+    if line.infinite:  # then no other column counts
+        assert state.numbers is not None
+        Z = state.numbers[:1].repeat(2, axis=0)
+        with np.errstate(invalid="ignore"):
+            Z[:, line.places] = np.array([[-np.inf], [np.inf]]) * line.direction + line.start
+            result[1:] = pieces.forward(Z)
+    return result
+
+
+def _value(pieces: ReluNetwork, state: Walked, k: int, t: float, pinned: np.ndarray) -> np.ndarray:
+    """Return the attribution of column k at the number t, where it has the given inputs."""
+    assert state.numbers is not None
+    share = state.weights / state.weights.sum()
+    if state.given is not None:
+        at = state.given.columns[k].bins.of(np.array([t]))
+        share = state.given.given((k,), at)
+    return _pinned(pieces, state.numbers, pieces.lines[k].places, pinned, share)

@@ -1,0 +1,147 @@
+"""Normal laws and their mixtures on networks with one hidden layer (MATH.md, section 4).
+
+    phi_j(x) = b + Σ_u v_u Σ_c π_c(t) E act(N(m_uc(t), s_uc²))
+    E max(0, N(m, s²)) = m Φ(m/s) + s φ(m/s)
+
+Given X_j = t each unit is, in each component, a normal number whose mean is affine in t and whose
+variance does not depend on t. A missing own value stays missing, and is not conditioned on. Exact
+in any number of columns. Once, O(components · columns² · units) for each attribution; a value costs
+O(components · units).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from skattr import frames
+from skattr.attributions import Attributions
+from skattr.engines.base import Engine, Integral, Rows, RunOptions
+from skattr.engines.estimates import Estimate
+from skattr.engines.relu.first_layer import FirstLayer, is_shallow
+from skattr.kernels.cells import relu_means
+from skattr.measures.base import Measure
+from skattr.measures.learned.bins import as_numbers
+from skattr.parallel import in_order
+from skattr.pieces import ReluNetwork
+
+ROW_BLOCK = 4096
+
+
+class Given(NamedTuple):
+    """What each component says of the units, given the values t of some columns.
+
+    Their means are constants + slopes · (t - centers).
+    """
+
+    constants: np.ndarray  # (C, m)
+    centers: np.ndarray  # (C, n_own)
+    slopes: np.ndarray  # (C, m, n_own)
+    scales: np.ndarray  # (C, m) standard deviations
+
+
+@dataclass(eq=False)
+class State:
+    """The law, and what it says given each attribution."""
+
+    family: Any
+    names: list
+    given: list[Given]
+
+
+class OneLayerNormal(Engine):
+    """Closed forms for a hidden layer of units that are normal given the own value."""
+
+    name = "one_layer_normal"
+    kind = ReluNetwork
+    views = ("normals",)
+    gives = "exact, if one hidden layer; groups"
+    knows_mean = False
+    smooth = True
+
+    def objection(self, pieces: ReluNetwork, measure: Measure) -> str | None:
+        """Return why units are not normal, or None."""
+        first = FirstLayer(pieces)
+        bent = [name for k, name in enumerate(pieces.names) if not first.is_affine(k)]
+        reason = f"column {bent[0]!r} is not known to enter by an affine function" if bent else None
+        return is_shallow(pieces) or reason
+
+    def cost(self, pieces: ReluNetwork, measure: Measure) -> str:
+        """Describe the laws of units."""
+        return "explain: one normal law per unit and component for each value"
+
+    def prepare(
+        self, pieces: ReluNetwork, measure: Any, attributions: Attributions, options: RunOptions
+    ) -> State:
+        """Find means and variances of all units given each attribution."""
+        family, names = measure.normals()
+        first = FirstLayer(pieces)
+        return State(family, names, [_given(first, family, columns) for columns in attributions])
+
+    def integrate(
+        self,
+        pieces: Any,
+        state: Any,
+        rows: Rows,
+        attributions: Attributions,
+        chosen: list[int],
+        options: RunOptions,
+    ) -> Integral:
+        """Return the means of the units, added up."""
+        X = rows.X
+        result = np.empty((len(X), len(chosen), pieces.n_outputs))
+        first = FirstLayer(pieces)
+        for i, a in enumerate(chosen):
+            columns = attributions[a]
+            t = np.stack([as_numbers(frames.column(X, k), state.names[k]) for k in columns], axis=1)
+            gone = np.isnan(t)
+            whole = np.flatnonzero(~gone.any(axis=1))
+            values = np.empty((len(X), pieces.n_outputs))
+            values[whole] = _means(first, state.family, columns, t[whole], state.given[a], options)
+            for kind in np.unique(gone[gone.any(axis=1)], axis=0):
+                some = np.flatnonzero((gone == kind).all(axis=1))
+                known = tuple(k for k, missing in zip(columns, kind, strict=True) if not missing)
+                absent = tuple(k for k, missing in zip(columns, kind, strict=True) if missing)
+                added = first.at_rows(frames.take_rows(X, some[:1]), absent)[0]
+                given = _given(first, state.family, known, absent)
+                given = given._replace(constants=given.constants + added)
+                values[some] = _means(first, state.family, known, t[some][:, ~kind], given, options)
+            result[:, i] = values
+        return Integral(Estimate(result))
+
+
+def _given(
+    first: FirstLayer, family: Any, columns: tuple[int, ...], absent: tuple[int, ...] = ()
+) -> Given:
+    """Return what the law says given some columns, of all that are not absent."""
+    present = [k for k in range(len(first.network.names)) if k not in absent]
+    weights = np.zeros((len(first.bias), len(first.network.names)))  # (m, d)
+    for k in present:
+        weights[:, k] = first.slope(k)
+    centers, slopes, scales = family.linear(weights, list(columns))
+    constants = first.bias + sum(first.at(k, centers[:, k]) for k in present)
+    given = np.ascontiguousarray(centers[:, list(columns)])
+    return Given(np.ascontiguousarray(constants), given, slopes, scales)
+
+
+def _means(
+    first: FirstLayer,
+    family: Any,
+    columns: tuple[int, ...],
+    t: np.ndarray,
+    given: Given,
+    options: RunOptions,
+) -> np.ndarray:
+    """Return the means of f given values t of some columns, (n, k)."""
+    slope, weight, bias = first.rest()
+    out = np.zeros((len(t), len(bias)))
+    shares = family.shares(t, list(columns))
+
+    def fill(rows: slice) -> None:
+        relu_means.add_normal(t[rows], shares[rows], *given, slope, weight, out[rows])
+
+    blocks = [slice(i, i + ROW_BLOCK) for i in range(0, len(t), ROW_BLOCK)]
+    list(in_order(fill, blocks, options.n_jobs))
+    return bias + out

@@ -1,0 +1,231 @@
+"""Uniform measures on ReLU networks of few features, cell by cell (MATH.md, section 4).
+
+    ∫ f dμ = Σ_P a_P · n_P + b_P μ(P),   n_P = ∫_P y dμ, over the cells P where f is affine
+
+Exact. The box is cut by the units of all layers but the last, depth first, so that memory stays
+small; the last layer is integrated over the simplices of each cell. A pinned value is a slice of
+one dimension less. The cells of one value are bounded by `max_evals`; how many there are is known
+only when they are made, and no partial sum is ever returned. Their volumes have to add up to that
+of the box: how far they do not is the certificate.
+
+A slice of the domain has never more cells than the domain itself. Each unit has one sign on a cell
+P of the domain, so it has one on P ∩ slice, and cuts nothing there: the cells of the slice are
+unions of such intersections, and each P belongs to one of them. So what `fit` has counted bounds
+every value inside the domain. Outside it a slice may have more, and under "auto" those few values
+are estimated by quasi-random points.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from skattr import frames
+from skattr.attributions import Attributions
+from skattr.engines.base import (
+    Engine,
+    Integral,
+    Rows,
+    RunOptions,
+    TooCostly,
+    is_asked_for,
+    join_certificates,
+)
+from skattr.engines.estimates import Estimate
+from skattr.engines.evaluation.quasi_monte_carlo import QuasiMonteCarlo, Source
+from skattr.engines.relu.first_layer import FirstLayer, Laws, Uniforms, refuses_laws, uniform_laws
+from skattr.kernels.cells import polytopes, simplices
+from skattr.measures.base import Measure
+from skattr.measures.factors.points import ProductPoints
+from skattr.parallel import in_order
+from skattr.pieces import ReluNetwork
+
+
+class Polytopes(Engine):
+    """Integrals over all cells of a box on which the network is affine, but for the last layer."""
+
+    name = "polytopes"
+    kind = ReluNetwork
+    views = ("factors",)
+    gives = "exact, if uniform and few columns; groups"
+    smooth = True
+
+    def objection(self, pieces: ReluNetwork, measure: Measure) -> str | None:
+        """Return why the laws are not uniform on the inputs, or None."""
+        return refuses_laws(pieces, measure)
+
+    def may_estimate(self, measure: Measure, options: RunOptions) -> bool:
+        """Tell whether some values, those outside the domain, may turn out to be estimates."""
+        return measure.depends == "own" and not is_asked_for(options.engine, self.name)
+
+    def cost(self, pieces: ReluNetwork, measure: Measure) -> str:
+        """Describe the cells."""
+        once = "fit: all cells of the domain"
+        return once if measure.depends == "nothing" else f"{once}; explain: all cells of a slice"
+
+    def certificate(self, state: Laws) -> str:
+        """Say how many cells there are, and whether their volumes add up."""
+        assert state.certificate is not None
+        cells, error = state.certificate["cells"], state.certificate["volume_error"]
+        return f"{cells:,} cells in the domain, whose volumes add up to within {error:.1e} of it"
+
+    def prepare(
+        self, pieces: ReluNetwork, measure: Any, attributions: Attributions, options: RunOptions
+    ) -> Laws:
+        """Integrate over the whole domain."""
+        laws = uniform_laws(pieces, measure, attributions, self, options)
+        if self.may_estimate(measure, options) and len(laws.components) == 1:
+            laws = replace(laws, points=ProductPoints.of(measure))
+        return self.finish(pieces, laws, options)
+
+    def merge(self, a: Laws, b: Laws) -> Laws:
+        """Join the laws."""
+        return a.merge(b)
+
+    def finish(self, pieces: ReluNetwork, state: Laws, options: RunOptions) -> Laws:
+        """Integrate over the whole domain, where batches made it wider."""
+        if state.mean is not None:
+            return state
+        cells = Cells(pieces, options.max_evals)
+        mean, certificate = cells.integral(_boxes(cells.first, state, ()))
+        return replace(state, mean=mean, certificate=certificate)
+
+    def mean(self, pieces: ReluNetwork, state: Laws) -> Estimate:
+        """Return the integral of f where nothing is pinned."""
+        assert state.mean is not None
+        return Estimate(state.mean)
+
+    def integrate(
+        self,
+        pieces: Any,
+        state: Any,
+        rows: Rows,
+        attributions: Attributions,
+        chosen: list[int],
+        options: RunOptions,
+    ) -> Integral:
+        """Return the integrals over the slices at the own values."""
+        X = rows.X
+        result = np.empty((len(X), len(chosen), pieces.n_outputs))
+        unknown = np.full(pieces.n_outputs, np.nan)
+        cells = Cells(pieces, options.max_evals)
+        beyond: list[tuple[int, np.ndarray]] = []  # attributions and rows with too many cells
+        certificates: list[dict] = []
+        for i, a in enumerate(chosen):
+            first, kind = frames.distinct_rows(X, attributions[a])
+            boxes = _boxes(cells.first, state, attributions[a])
+            added = cells.first.at_rows(frames.take_rows(X, first), attributions[a])
+
+            def value(z: np.ndarray, boxes: list = boxes) -> tuple[np.ndarray, dict]:
+                try:
+                    slices = [box._replace(constant=box.constant + z) for box in boxes]
+                    return cells.integral(slices)
+                except TooCostly:
+                    if state.points is None:
+                        raise
+                    return unknown, {}
+
+            integrals = list(in_order(value, added, options.n_jobs))
+            certificates += [certificate for _, certificate in integrals]
+            result[:, i] = np.array([values for values, _ in integrals])[kind]
+            missing = np.array([values is unknown for values, _ in integrals])[kind]
+            if missing.any():
+                beyond.append((i, np.flatnonzero(missing)))
+        values = Estimate(result)
+        if beyond:
+            wanted = attributions, chosen
+            values = _estimated(pieces, state.points, X, wanted, options, result, beyond)
+        return Integral(values, certificate=join_certificates(*certificates))
+
+
+def _estimated(
+    pieces: Any, points: ProductPoints, X: Any, wanted: tuple, options: RunOptions,
+    result: np.ndarray, beyond: list,
+) -> Estimate:  # fmt: skip
+    """Fill in values by quasi-random points; the replicates of all others do not differ.
+
+    `wanted` are the attributions and those chosen, `beyond` places among these and rows.
+    """
+    attributions, chosen = wanted
+    n = sum(len(some) for _, some in beyond)
+    warnings.warn(
+        f"{n} of {result.shape[0] * result.shape[1]} values, at numbers outside the domain, take "
+        f"more than max_evals={options.max_evals:g} cells: they are estimated by quasi-random "
+        "points, with a standard error",
+        stacklevel=2,
+    )
+    engine = QuasiMonteCarlo()
+    replicates = np.zeros((engine.replicates, *result.shape))
+    source = Source(points, varies=False, by_row=False)
+    for i, some in beyond:
+        rows = Rows(frames.take_rows(X, some))
+        values = engine.integrate(pieces, source, rows, attributions, [chosen[i]], options).values
+        assert values.replicates is not None
+        result[some, i], replicates[:, some, i] = values.value[:, 0], values.replicates[:, :, 0]
+    return Estimate(result, 0.0, replicates)
+
+
+def _boxes(first: FirstLayer, state: Laws, columns: tuple[int, ...]) -> list[Uniforms]:
+    """Return the boxes of all components, without the own columns."""
+    return [
+        box._replace(share=share * box.share)
+        for share, laws in state.components
+        for box in first.uniforms(laws, columns)
+    ]
+
+
+class Cells:
+    """The cells of a network, made again for each box."""
+
+    def __init__(self, network: ReluNetwork, most: float) -> None:
+        self.network = network
+        self.most = most
+        self.first = FirstLayer(network)
+        self.layers = polytopes.join_layers(network.layers) if network.layers else None
+
+    def integral(self, boxes: list[Uniforms]) -> tuple[np.ndarray, dict]:
+        """Return Σ shares · mean of f over boxes, (k,), and the certificate."""
+        total = np.zeros(len(self.network.bias))
+        certificate = {"cells": 0, "volume_error": 0.0}
+        for box in boxes:
+            mean, n_cells, volume = self._mean(box, self.most - certificate["cells"])
+            total += box.share * mean
+            part = {"cells": n_cells, "volume_error": abs(volume - 1.0)}
+            certificate = join_certificates(certificate, part)
+        return total, certificate
+
+    def _mean(self, box: Uniforms, most: float) -> tuple[np.ndarray, int, float]:
+        """Return the mean of f over a box, how many cells it has, and their volume, of 1."""
+        network = self.network
+        if not np.isfinite(box.constant).all():
+            return np.full(len(network.bias), np.nan), 1, 1.0
+        if self.layers is None:  # z is f, and affine
+            return box.constant, 1, 1.0
+        slope = network.layers[-1].slope
+        if box.slopes.shape[1] == 0:
+            z = box.constant
+            for before, layer in zip(network.layers[:-1], network.layers[1:], strict=True):
+                z = layer.weight @ np.where(z >= 0, z, before.slope * z) + layer.bias
+            return network.weight @ np.where(z >= 0, z, slope * z) + network.bias, 1, 1.0
+        stack = polytopes.new_stack(self.layers, np.column_stack([box.slopes, box.constant]))
+        means, sums = np.zeros(len(slope)), np.zeros(2)
+        last = len(network.layers) - 1
+        while True:
+            work = simplices.new_work(stack)
+            found = simplices.add_cells(self.layers, stack, last, most, work, means, sums)
+            if found == polytopes.END:
+                return network.weight @ means + network.bias, int(sums[1]), float(sums[0])
+            if found == simplices.OVER:
+                raise TooCostly(Polytopes.name, self._too_many(box.slopes.shape[1]))
+            stack = polytopes.grown(stack)
+
+    def _too_many(self, dim: int) -> str:
+        return (
+            f"{self.network.describe()} has more than max_evals={self.most:g} cells on a box of "
+            f"{dim} dimensions; raise max_evals, make the domain smaller, or take "
+            "PartialDependence(), which is exact in any number of dimensions, or "
+            "engine='quasi_monte_carlo'"
+        )

@@ -1,0 +1,1 @@
+"""Kernels that go down trees over codes: the boxes of a model."""

@@ -1,0 +1,66 @@
+"""Σ_r π_r f(x_own, z_r) over boxes, for rows with weights of their own: lists of rows go down.
+
+At a split on an own column all rows follow x, at others each its own code. O(rows · depth) a tree.
+"""
+
+import numpy as np
+
+from skattr.kernels.boxes.layout import COLUMN, LEFT, MISSING, RIGHT, SPLIT
+from skattr.kernels.compiled import inlined, kernel
+
+
+@inlined
+def _goes_left(nodes, node, sets, is_set, code):
+    k = nodes[node, COLUMN]
+    split = nodes[node, SPLIT]
+    if is_set[k]:
+        return sets[split + code] == 1
+    if code == 0:
+        return nodes[node, MISSING] == 1
+    return code <= split
+
+
+def add_pinned(table, is_own, codes, x, rows, weights, out):
+    """Add to out (k,) the sum over some rows of codes (d, n), own columns at the codes x (d,).
+
+    rows is reordered; weights (n,) are by row.
+    """
+    todo = np.empty((2 * table.depth + 4, 3), np.int64)  # node, first and last row
+    _add_pinned(table, is_own, codes, x, rows, weights, out, todo)
+
+
+@kernel
+def _add_pinned(table, is_own, codes, x, rows, weights, out, todo):
+    nodes, roots, values, sets, _, is_set, _ = table
+    for t in range(roots.shape[0]):
+        output = roots[t, 1]
+        top = 0
+        todo[0, 0], todo[0, 1], todo[0, 2] = roots[t, 0], 0, rows.shape[0]
+        while top >= 0:
+            node, begin, end = todo[top, 0], todo[top, 1], todo[top, 2]
+            top -= 1
+            k = nodes[node, COLUMN]
+            if k < 0:
+                box = nodes[node, LEFT]
+                weight = 0.0
+                for i in range(begin, end):
+                    weight += weights[rows[i]]
+                for o in range(values.shape[1]):
+                    out[output + o] += values[box, o] * weight
+                continue
+            if is_own[k]:
+                middle = end if _goes_left(nodes, node, sets, is_set, x[k]) else begin
+            else:
+                middle = begin
+                for i in range(begin, end):
+                    r = rows[i]
+                    if _goes_left(nodes, node, sets, is_set, codes[k, r]):
+                        rows[i] = rows[middle]
+                        rows[middle] = r
+                        middle += 1
+            if middle < end:
+                top += 1
+                todo[top, 0], todo[top, 1], todo[top, 2] = nodes[node, RIGHT], middle, end
+            if middle > begin:
+                top += 1
+                todo[top, 0], todo[top, 1], todo[top, 2] = nodes[node, LEFT], begin, middle

@@ -1,0 +1,214 @@
+"""Push all background rows down all trees, allowing them to disagree in one attribution.
+
+For a box b and an attribution j let A_b be the rows that meet every condition of b, and E_{b,j}
+those that meet every condition except perhaps those on j. The weight of b in the partial
+dependence of j is the weight of E_{b,j} where the explained value meets the conditions on j, else 0
+(MATH.md, section 3). Both are sets of rows, kept as bits: going to a child that asks for rows in S,
+
+    A ← A ∩ S,   E_j ← E_j ∩ S for j ≠ g,   E_g ← E_g  (A, if g had no condition so far)
+
+where g owns the split. So a node costs (attributions on the path + 1) · rows / 64 word operations,
+and a subtree that no row reaches is left out. The set S of an ordered split is a prefix of the rows
+sorted by code: the nearest of the stored prefixes, plus or minus a few rows.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from skattr.kernels.boxes.bits import ALL, ONE, WORD, ZERO, as_words, restrict, weigh
+from skattr.kernels.boxes.layout import (
+    COLUMN,
+    LEFT,
+    MISSING,
+    SPLIT,
+    add_own,
+    add_total,
+    narrow,
+    new_path,
+)
+from skattr.kernels.compiled import inlined, kernel
+
+STRIDE = 256  # rows between two stored prefixes
+
+
+class Rows(NamedTuple):
+    """A block of background rows, sorted by code in each column."""
+
+    codes: np.ndarray  # (d, n)
+    order: np.ndarray  # (d · n,) the rows of column 0 by code, then those of column 1, …
+    start: np.ndarray  # (n_codes + 1,) where in `order` the rows of a code begin
+    prefixes: np.ndarray  # (d, n // STRIDE + 1, words) the first 0, STRIDE, 2 STRIDE, … rows
+    missing: np.ndarray  # (d, words) the rows of code 0
+    weights: np.ndarray  # (n,)
+    equal: bool  # whether all weights are the same
+
+
+class Sets(NamedTuple):
+    """The rows at each level of the path: in slot 0 the set A, in the others the sets E."""
+
+    stack: np.ndarray  # (levels, n_slots, words)
+    side: np.ndarray  # (levels + 1, words) the rows that each split sends left; behind it, all
+    active: np.ndarray  # (levels, n_slots + 1) the attributions of the sets E
+    n_sets: np.ndarray  # (levels,)
+
+
+def index_rows(codes, weights, offset):
+    """Return the Rows of a block."""
+    d, n = codes.shape
+    start = np.zeros(offset[-1] + 1, np.int64)
+    order = np.empty((d, n), np.int32)
+    prefixes = np.empty((d, n // STRIDE + 1, -(-n // WORD)), np.uint64)
+    stretch = (np.arange(n) // STRIDE).astype(np.int16)
+    stretches = np.arange(n // STRIDE + 1, dtype=np.int16)
+    stretch_of = np.empty(n, np.int16)
+    for k in range(d):
+        few = offset[k + 1] - offset[k] <= 2**16  # small integers sort fast
+        column = codes[k].astype(np.uint16) if few else codes[k]
+        start[offset[k] + 1 : offset[k + 1] + 1] = np.bincount(
+            codes[k], minlength=offset[k + 1] - offset[k]
+        )
+        order[k] = np.argsort(column, kind="stable")
+        stretch_of[order[k]] = stretch
+        prefixes[k] = as_words(stretch_of < stretches[:, None])
+    return Rows(
+        codes,
+        order.ravel(),
+        np.cumsum(start),
+        prefixes,
+        as_words(codes == 0),
+        weights,
+        bool((weights == weights[0]).all()),
+    )
+
+
+@inlined
+def fill_side(nodes, node, sets, offset, is_set, order, start, prefixes, missing, side, level):
+    """Fill side with the rows that a split sends left: rows that are stored, and a few others."""
+    k = nodes[node, COLUMN]
+    split = nodes[node, SPLIT]
+    base = offset[k]
+    begin = start[base]
+    n_codes = offset[k + 1] - base
+    unordered = is_set[k] != 0
+    nearest = low = high = n_left = 0
+    rest = dropped = ZERO
+    if unordered:
+        for c in range(n_codes):
+            n_left += sets[split + c] * (start[base + c + 1] - start[base + c])
+    else:
+        end = start[base + split + 1] - begin
+        nearest = (end + STRIDE // 2) // STRIDE
+        if nearest == prefixes.shape[1]:
+            nearest -= 1
+        low = begin + nearest * STRIDE
+        high = begin + end
+        if low > high:  # rows to take out, not to add
+            low, high = high, low
+        if not nodes[node, MISSING]:
+            dropped = ALL
+            if low < start[base + 1]:
+                low = start[base + 1]
+    # of a set, the rows of the smaller side are written down, those of the other are what is left
+    fewer = 2 * n_left <= start[offset[k + 1]] - begin
+    if not fewer:
+        rest = ALL
+    for w in range(side.shape[1]):
+        side[level, w] = (prefixes[k, nearest, w] ^ rest) & ~(missing[k, w] & dropped)
+    for c in range(n_codes if unordered else 1):
+        if unordered:
+            if sets[split + c] != fewer:
+                continue
+            low = start[base + c]
+            high = start[base + c + 1]
+        for i in range(low, high):
+            side[level, order[i] >> 6] ^= ONE << np.uint64(order[i] & 63)
+
+
+def new_sets(table, owners, n):
+    """Return the sets at a root, where all of n rows are in A."""
+    levels = table.depth + 2
+    n_slots = min(len(owners.single), table.depth + 1) + 1
+    stack = np.zeros((levels, n_slots, -(-n // WORD)), np.uint64)
+    stack[0, 0] = ALL
+    if n % WORD:
+        stack[0, 0, -1] = (1 << n % WORD) - 1
+    side = np.full((levels + 1, stack.shape[2]), ALL, np.uint64)
+    return Sets(stack, side, np.zeros((levels, n_slots + 1), np.int32), np.ones(levels, np.int32))
+
+
+def walk(table, trees, owners, rows, sums):
+    """Add the contributions of one block of rows to the boxes of some trees that have splits."""
+    sets = new_sets(table, owners, rows.codes.shape[1])
+    _walk(table, trees, owners, rows, sums, new_path(table), sets)
+
+
+@kernel
+def _walk(table, trees, owners, rows, sums, path, row_sets):
+    nodes, roots, values, sets, offset, is_set, _ = table
+    owner, single, group = owners
+    _, order, start, prefixes, missing, weights, equal = rows
+    jumps, constant, total, box_weights = sums
+    node_at, turn, interval, allowed, saved, saved_allowed = path
+    stack, side, active, n_sets = row_sets
+    everything = side.shape[0] - 1
+    for i in range(trees.shape[0]):
+        t = trees[i]
+        output = roots[t, 1]
+        level = np.int64(0)  # for a literal 0 numba compiles all below once more
+        node_at[0] = roots[t, 0]
+        turn[0] = 0
+        while level >= 0:
+            node = node_at[level]
+            turn[level] += 1
+            now = turn[level]
+            if now == 1:
+                fill_side(
+                    nodes, node, sets, offset, is_set,
+                    order, start, prefixes, missing, side, level,
+                )  # fmt: skip
+            narrow(
+                nodes, node, now, sets, offset, is_set,
+                interval, allowed, saved, saved_allowed, level,
+            )  # fmt: skip
+            if now == 3:
+                level -= 1
+                continue
+            child = nodes[node, now]
+            inner = nodes[child, COLUMN] >= 0
+            g = owner[nodes[node, COLUMN]]
+            n = n_sets[level]
+            mine = n if g >= 0 else -1  # the slot of E_g; if it was dropped as empty, so is A
+            for s in range(1, n):
+                if active[level, s] == g:
+                    mine = s
+            count = np.int64(0)
+            any_row = False
+            weight = 0.0
+            for s in range(n + (mine == n)):
+                slot = s if s < n else 0  # the first condition on g: E_g is A
+                j = active[level, s] if s < n else g
+                free = s == mine  # the split puts no condition on these rows
+                row = everything if free else level
+                flip = ALL if now == 2 and not free else ZERO
+                if inner:
+                    kept = restrict(stack, level, slot, side, row, flip, count)
+                    any_row |= kept
+                    if kept or s == 0:
+                        active[level + 1, count] = j
+                        count += 1
+                    continue
+                some = weigh(stack, level, slot, side, row, flip, weights, equal)
+                if s == 0:
+                    weight = some
+                    add_total(values, nodes[child, LEFT], output, weight, total, box_weights)
+                else:
+                    add_own(
+                        values, nodes[child, LEFT], output, weight, j, some, offset, is_set,
+                        interval, allowed, single, group, jumps, constant, box_weights,
+                    )  # fmt: skip
+            if any_row:
+                level += 1
+                n_sets[level] = count
+                node_at[level] = child
+                turn[level] = 0

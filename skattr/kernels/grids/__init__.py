@@ -1,0 +1,1 @@
+"""Kernels for tensor grids, in numba and in torch."""

@@ -1,0 +1,146 @@
+"""A fitted estimator that has been read: what is explained, and f as pieces."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from skattr import frames
+from skattr._files.storage import PicklableTable
+from skattr.engines import Rows
+from skattr.inputs import named_outputs
+from skattr.pieces import Grid, Output, Pieces, as_pieces, choose_output
+from skattr.pieces.preprocessing.row_independence import check_row_independence
+
+BLOCK = 2**21  # numbers of X that are encoded together: bounds the memory of `explain`
+
+
+class ReadModel:
+    """An estimator, the output that is explained, and f as pieces.
+
+    Parameters
+    ----------
+    estimator : fitted estimator or callable
+    X : DataFrame or array (n, d)
+        The background. What is read is compared with what the model predicts there; a wrong
+        reading is a black box.
+    output : str
+        What is explained, as in `MeasureExplainer`.
+    output_names : list of str, optional
+        The names of the outputs.
+
+    Attributes
+    ----------
+    names : list
+        The labels of the columns.
+    named : bool
+        Whether X is a frame.
+    output : Output
+        What is explained.
+    row : PicklableTable
+        One row that the model takes.
+    refuted : str or None
+        Why what was read is not what the model predicts.
+    grid : Grid or None
+        The cells of the raw columns, if the pieces have any.
+    scale : str
+        The output in words.
+    """
+
+    def __init__(
+        self, estimator: Any, X: Any, output: str, output_names: list[str] | None = None
+    ) -> None:
+        self.names = frames.labels(X)
+        self.named = frames.is_frame(X)
+        self.refuted: str | None = None
+        self.output, self.row = self._choose_output(estimator, X, output)
+        self.output.names = named_outputs(output_names, self.output.names)
+        self._check(estimator, X)
+        self.scale = self.output.scale_in_words(_spread_out(X))
+        self.grid: Grid | None = self.pieces.grid
+        self.name_levels(X)
+
+    def _choose_output(self, estimator: Any, X: Any, output: str) -> tuple[Output, PicklableTable]:
+        """Choose the output and read the model, at the first row that it takes."""
+        refusal: ValueError | None = None
+        for row in frames.some_rows(X):
+            row = frames.copy(row)
+            try:
+                chosen = choose_output(estimator, output, row)
+                self._pieces: Pieces | None = as_pieces(chosen, row)
+                return chosen, PicklableTable(row)
+            except ValueError as error:
+                refusal = refusal or error
+        assert refusal is not None
+        raise refusal
+
+    def _check(self, estimator: Any, X: Any) -> None:
+        """Compare what was read with what the model predicts; a wrong reading is a black box."""
+        self.refuted = self.pieces.refuted(_spread_out(X))
+        check_row_independence(estimator, X, self.row.X)
+        if self.refuted is not None:
+            self._pieces = None
+            warnings.warn(f"{self.refuted}; it is explained as a black box", stacklevel=4)
+
+    @property
+    def pieces(self) -> Pieces:
+        """The model as pieces; read again when needed, never pickled."""
+        if self._pieces is None:
+            self._pieces = as_pieces(self.output, self.row.X, self.refuted)
+        return self._pieces
+
+    def name_levels(self, X: Any) -> None:
+        """Learn from X the names of levels that the model keeps no names of."""
+        self.pieces.name_levels(X)
+        if self.grid is not None and self.grid is not self.pieces.grid:  # they were read again
+            self.grid.name_levels(X)
+
+    def refuse_open_columns(self) -> None:
+        """Raise if the cells of a column are only those met so far, so that batches differ."""
+        grids = [addend.grid for addend in self.pieces.addends if addend.grid is not None]
+        columns = sorted({k for grid in grids for k in grid.open_columns})
+        if columns:
+            names = [self.names[k] for k in columns]
+            raise ValueError(
+                f"partial_fit: what the model tells apart in the columns {names} depends on the "
+                "data, because of the steps in front of it; use fit with the whole background"
+            )
+
+    def as_background(self, X: Any) -> Any:
+        """Return rows with the dtypes of the background wherever these hold them."""
+        return frames.settled(X, self.row.X)
+
+    def blocks(self, X: Any) -> list[slice]:
+        """Return ranges of rows that are encoded together."""
+        step = max(256, BLOCK // len(self.names))
+        return [slice(start, start + step) for start in range(0, len(X), step)]
+
+    def encode(self, X: Any, pieces: Pieces | None) -> tuple[Pieces | None, Rows]:
+        """Return rows with their codes, and pieces, if any, on a grid that knows their cells."""
+        if self.grid is None:
+            return pieces, Rows(X)
+        if pieces is not None:
+            pieces, codes = pieces.meet(X)
+        else:
+            codes = self.grid.meet(X)[1]
+        return pieces, Rows(X, codes)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the output at rows, (n,), or (n, k) for several outputs."""
+        blocks = [self.output(frames.take_rows(X, block)) for block in self.blocks(X)]
+        result = np.concatenate(blocks)
+        return result[:, 0] if result.shape[1] == 1 else result
+
+    def rows_with(self, k: int, values: Any) -> Any:
+        """Return rows like the first one, with the values of one column put in."""
+        return frames.with_columns(self.row.X, {k: values})
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_pieces": None}
+
+
+def _spread_out(X: Any) -> Any:
+    """Return a few rows from all over X."""
+    return frames.take_rows(X, np.unique(np.linspace(0, len(X) - 1, 64).astype(int)))
