@@ -418,6 +418,13 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         return self._seen.n_rows
 
     @property
+    def ranges_(self) -> dict[int, tuple[float, float]]:
+        """Position of a column → its range in the background, where a curve needs it."""
+        check_is_fitted(self)
+        spans = {k: self._seen.span(k) for k in self._seen.points if self._seen.is_number(k)}
+        return {k: span for k, span in spans.items() if span is not None}
+
+    @property
     def notes_(self) -> list[str]:
         """What to be careful about, in words: columns that the measure cannot tell apart."""
         check_is_fitted(self)

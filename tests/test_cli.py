@@ -203,7 +203,7 @@ def test_file_names_are_checked_before_the_model_is_loaded(files, change, words,
         ({"--data": "empty.csv"}, "has no rows"),
         ({"--data": "nothing.csv"}, "the file is empty"),
         ({"--data": "short.csv"}, "lacks the columns ['word']"),
-        ({"--output": "proba"}, "no classifier"),
+        ({"--output": "proba"}, "needs a classifier"),
         ({"--index": "nothing"}, "no column 'nothing'"),
     ],
 )

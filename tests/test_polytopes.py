@@ -341,7 +341,7 @@ def test_regions_without_hidden_layers_and_without_width():
     [
         ([(0, 1)], "2 columns"),
         ([(0, 1), (0, np.inf)], "finite"),
-        ([(0, 1), (3, 2)], "low is above high"),
+        ([(0, 1), (3, 2)], "low <= high"),
         ({"x0": (0, 1)}, "x1"),
         ({"x0": (0, 1), "x1": (0, 1), "x2": (0, 1)}, "x2"),
     ],

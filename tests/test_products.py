@@ -533,7 +533,7 @@ BLACK_BOXES = {
     "callable": (lambda: SVR(kernel=lambda A, B: A @ B.T), "number", "kernel"),
     "Matern": (lambda: process(Matern()), "number", "Matern"),
     "rational": (lambda: process(RBF() + RationalQuadratic()), "number", "RationalQuadratic"),
-    "no column": (lambda: process(White(1.0)), "number", "no column"),
+    "no column": (lambda: process(White(1.0)), "number", "kernel without columns"),
     "classes": (GaussianProcessClassifier, "binary", "link"),
     "mixed columns": (lambda: make_pipeline(PCA(2), SVR()), "number", "PCA"),
 }

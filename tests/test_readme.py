@@ -66,7 +66,7 @@ def test_links_lead_somewhere(page):
 
 
 def test_the_list_of_trusted_types_is_where_the_guide_says():
-    (path,) = re.findall(r"\]\(\.\./(skattr/trusted\.py)\)", PAGES["docs/guide.md"])
+    (path,) = re.findall(r"\]\(\.\./(skattr/_files/trusted\.py)\)", PAGES["docs/guide.md"])
     assert "TRUSTED = (" in (ROOT / path).read_text()
 
 

@@ -407,8 +407,8 @@ def test_blocks_bound_the_memory(name, block, monkeypatch):
     measure = MEASURES[name]
     engine = "auto" if name == "marginal" else Riemann(points=12)
     whole = fitted(f, measure, engine=engine, tol=1e9).explain(ROWS)
-    for name in ("blocks.BLOCK", "blocks.ROW_BLOCK", "places.ROW_BLOCK"):
-        monkeypatch.setattr(f"skattr.engines.{name}", block)
+    for name in ("blocks.BLOCK", "blocks.ROW_BLOCK", "backends.ROW_BLOCK"):
+        monkeypatch.setattr(f"skattr.engines.evaluation.{name}", block)
     explainer = fitted(f, measure, engine=engine, tol=1e9)
     calls.clear()
     found = explainer.explain(ROWS, predictions=False)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from skattr import frames
 from skattr._numbers import count
 from skattr.messages import brief
 from skattr.pieces import ReluNetwork
@@ -56,7 +55,7 @@ def regions(
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('bmi', 'bp')
     """
-    points = getattr(network, "_points", {})
+    ranges = getattr(network, "ranges_", {})
     network = getattr(network, "pieces_", network)
     if not isinstance(network, ReluNetwork):
         what = network.describe() if hasattr(network, "describe") else type(network).__name__
@@ -67,7 +66,7 @@ def regions(
     chosen = range(len(outputs)) if output is None else [_place(outputs, output)]
     drawing.check_count("max_regions", max_regions)
     if domain is None:
-        domain = _range(points, network.names)
+        domain = _domain(ranges, network.names)
     polygons, values = _polygons(network, domain, max_regions)
     titles = [outputs[o] for o in chosen]
     panels = drawing.Panels.of(ax, titles, (6.0, 4.8), (4.4, 3.8))
@@ -86,12 +85,11 @@ def _place(names: list[str], output: Any) -> int:
     raise ValueError(f"there is no output {brief(output)}; there are {brief(list(names))}")
 
 
-def _range(points: dict, names: list) -> list:
-    """Return the range of the values that an explainer has kept."""
-    if not {0, 1} <= set(points):
+def _domain(ranges: dict, names: list) -> list:
+    """Return the ranges of both columns in the background of an explainer."""
+    if not {0, 1} <= set(ranges):
         raise ValueError(f"domain: give the box to draw, {{{names[0]!r}: (low, high), …}}")
-    kept = [frames.to_float(points[k]) for k in (0, 1)]
-    return [(np.nanmin(values), np.nanmax(values)) for values in kept]
+    return [ranges[0], ranges[1]]
 
 
 def _polygons(network: ReluNetwork, domain: Any, most: int) -> tuple[list, list]:
