@@ -437,6 +437,14 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         return self._solved.spread
 
     @property
+    def column_ranges_(self) -> dict[Any, tuple[float, float]]:
+        """The range of the background in each column of numbers whose values are kept."""
+        check_is_fitted(self)
+        model, seen = self._model, self._seen
+        spans = {k: seen.span(k) for k in seen.points if frames.is_number(model.row.X, k)}
+        return {model.names[k]: span for k, span in spans.items() if span is not None}
+
+    @property
     def _solved(self) -> Solution:
         assert self._solution is not None
         return self._solution
