@@ -418,13 +418,6 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         return self._seen.n_rows
 
     @property
-    def ranges_(self) -> dict[int, tuple[float, float]]:
-        """Position of a column → its range in the background, where a curve needs it."""
-        check_is_fitted(self)
-        spans = {k: self._seen.span(k) for k in self._seen.points if self._seen.is_number(k)}
-        return {k: span for k, span in spans.items() if span is not None}
-
-    @property
     def notes_(self) -> list[str]:
         """What to be careful about, in words: columns that the measure cannot tell apart."""
         check_is_fitted(self)
@@ -442,6 +435,14 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         """The standard deviation of f over the background, (k,), if values are approximate."""
         check_is_fitted(self)
         return self._solved.spread
+
+    @property
+    def column_ranges_(self) -> dict[Any, tuple[float, float]]:
+        """The range of the background in each column of numbers whose values are kept."""
+        check_is_fitted(self)
+        model, seen = self._model, self._seen
+        spans = {k: seen.span(k) for k in seen.points if frames.is_number(model.row.X, k)}
+        return {model.names[k]: span for k, span in spans.items() if span is not None}
 
     @property
     def _solved(self) -> Solution:

@@ -78,7 +78,7 @@ def test_the_box_of_an_explainer():
         (random_network(0, 2, [4]), {"output": "z"}, ValueError, "no output 'z'"),
         (random_network(0, 2, [4]), {"max_regions": 1}, ValueError, "max_regions=1"),
         (random_network(0, 2, [4]), {"domain": [(0, 0), (0, 1)]}, ValueError, "have a width"),
-        ("network", {}, TypeError, "not of str"),
+        ("network", {}, TypeError, "must be a ReluNetwork .*got str"),
     ],
 )
 def test_what_cannot_be_drawn(network, options, error, words):

@@ -17,7 +17,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
-from skattr import MeasureExplainer, cli, tables
+from skattr import MeasureExplainer, cli
+from skattr._files import tables
 from skattr._files.tables import read_as, read_background, read_data
 from skattr.levels import known_levels, model_columns
 

@@ -1,7 +1,7 @@
 """Pictures of explanations and curves (needs matplotlib: pip install 'skattr[plot]').
 
-Every function takes `ax=`, returns Axes and never calls show. Centred values are drawn unless told
-otherwise, and the axis says so. Names are drawn as they are, never as mathematics.
+Every function takes `ax=`, returns Axes and never calls show. Values are centred by default, and
+the axis says so. Names are drawn as they are, never as mathematics.
 """
 
 from skattr.plot.bars import bar

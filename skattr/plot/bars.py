@@ -1,4 +1,4 @@
-"""Bars of importance."""
+"""Importance as bars: the mean of |value| over rows."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from skattr._numbers import MINUS, formatter
 from skattr.explanation import Explanation
 from skattr.plot import drawing
+from skattr.plot.selection import Selection, mean_and_error
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,10 +25,10 @@ def bar(
 ) -> Any:
     """Draw the importance of columns, the mean over rows of |value|, with error bars.
 
-    An error bar is one standard error of that mean, over rows; with approximate values their own
-    standard errors are part of it. The bars of several classes are stacked; number and error bar
-    are then those of the sum. Outputs that have no common unit, such as a price and a share, have
-    one panel each.
+    An error bar is one standard error of that mean over rows; it includes the standard errors of
+    approximate values. The bars of several classes are stacked, and the number and the error bar
+    are those of their sum. Outputs without a common unit, such as a price and a share, have one
+    panel each.
 
     Parameters
     ----------
@@ -36,9 +37,9 @@ def bar(
     output : str or int, optional
         The output, by name or position; all of them by default.
     max_features : int, default 20
-        Columns with a bar of their own; the importance of all others is summed up in one last bar.
+        The number of columns with a bar each; the others share one last bar, their sum.
     centered : bool, default True
-        Whether to take the offset off.
+        Whether to subtract the offset.
     ax : matplotlib Axes, optional
         Where to draw, one Axes for each panel; a new figure by default.
 
@@ -58,53 +59,45 @@ def bar(
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['bmi', 's5', 's3', 'age', '6 other columns']
     """
-    ones = drawing.check(explanation, output, max_features)
-    sizes = [np.abs(drawing.values_of(one, centered)) for one in ones]  # of each output (n, g)
-    ranking = drawing.Ranking.of(drawing.mean_sizes(sizes, explanation.scale), max_features)
-    names = ranking.names(explanation)
-    together = drawing.comparable(explanation.scale, np.array([size.mean() for size in sizes]))
-    parts = [[*range(len(ones))]] if together else [[o] for o in range(len(ones))]
+    selection = Selection.of(explanation, output, max_features, centered)
+    sizes = [np.abs(values) for values in selection.values]  # one (n, g) per output
+    names = selection.names
+    parts = selection.sharing([size.mean() for size in sizes])
 
-    height = drawing.height_of(len(names)) + 0.3 * (len(ones) > 1)
-    titles = [""] if together else [one.output_names[0] for one in ones]
+    height = drawing.height_of(len(names)) + 0.3 * (len(sizes) > 1)
+    titles = [""] if len(parts) == 1 else selection.outputs
     panels = drawing.Panels.of(ax, titles, (6.4, height), (4.4, height), names)
     width = panels.width(names)
     for axes, outer, part in zip(panels.axes, panels.outer, parts, strict=True):
-        drawn = [ones[o] for o in part]
-        _draw(axes, drawn, [sizes[o] for o in part], ranking, centered, width)
+        _draw(axes, selection, part, [sizes[o] for o in part], width)
         drawing.name_rows(axes, names, outer)
-        drawing.bare(axes, "top", "right")
-        of = drawn[0].output_names[0] if len(drawn) == 1 else None
-        drawing.label_x(axes, drawing.value_label(centered, explanation.scale, of, "mean of |{}|"))
+        drawing.hide_spines(axes, "top", "right")
+        drawing.label_x(axes, selection.label(part, "mean of |{}|"))
     return panels.result()
 
 
 def _draw(
-    ax: Axes,
-    ones: list[Explanation],
-    sizes: list[np.ndarray],
-    ranking: drawing.Ranking,
-    centered: bool,
-    width: float,
+    ax: Axes, selection: Selection, outputs: list[int], sizes: list[np.ndarray], width: float
 ) -> None:
-    """Draw the bars of one output or, stacked, of several; there are so many points for them."""
-    errors = [drawing.errors_of(one, centered) for one in ones]
+    """Draw the bars of one output or, stacked, of several, on axes of a width in points."""
+    ranking = selection.ranking
+    errors = [selection.errors(o) for o in outputs]
     known = [error for error in errors if error is not None]
-    whole = np.sum(known, axis=0) if known else None
-    total, error = drawing.mean_and_error(np.sum(sizes, axis=0), whole, ranking)
+    std_error = np.sum(known, axis=0) if known else None
+    total, error = mean_and_error(np.sum(sizes, axis=0), std_error, ranking)
     places = np.arange(len(total))
-    if len(ones) == 1:
+    if len(outputs) == 1:
         colours = [drawing.BLUE] * len(ranking.first) + [drawing.GREY] * (len(ranking.rest) > 0)
         ax.barh(places, total, height=0.7, color=colours)
     else:
         means = [ranking.columns(size).mean(axis=0) for size in sizes]
-        _stack(ax, means, tuple(one.output_names[0] for one in ones))
+        _stack(ax, means, [selection.outputs[o] for o in outputs])
     draw_errors(ax, total, error, places)
     _write_sizes(ax, total, error, width)
 
 
-def _stack(ax: Axes, means: list[np.ndarray], names: tuple[str, ...]) -> None:
-    """Draw the bars of several outputs one after the other, and say which is which."""
+def _stack(ax: Axes, means: list[np.ndarray], names: list[str]) -> None:
+    """Draw the bars of several outputs one after the other, with a legend."""
     left, entries = np.zeros(len(means[0])), []
     for mean, name, colour in zip(means, names, drawing.colours_of(len(names)), strict=True):
         bars = ax.barh(np.arange(len(mean)), mean, left=left, height=0.7, color=colour)
@@ -115,15 +108,15 @@ def _stack(ax: Axes, means: list[np.ndarray], names: tuple[str, ...]) -> None:
 
 
 def draw_errors(ax: Axes, mean: np.ndarray, error: np.ndarray, places: np.ndarray) -> None:
-    """Draw error bars, where there is an error."""
-    some = error > 0
-    if some.any():
-        ax.errorbar(mean[some], places[some], xerr=error[some], fmt="none",
+    """Draw error bars where the error is positive."""
+    positive = error > 0
+    if positive.any():
+        ax.errorbar(mean[positive], places[positive], xerr=error[positive], fmt="none",
                     ecolor=drawing.ink(), elinewidth=1.0, capsize=2.5)  # fmt: skip
 
 
 def _write_sizes(ax: Axes, mean: np.ndarray, error: np.ndarray, width: float) -> None:
-    """Write the numbers behind bars that begin at 0, and leave room for them in so many points."""
+    """Write numbers next to bars that begin at 0, on axes of a width in points."""
     write = formatter(mean, minus=MINUS)
     texts = [write(size) for size in mean]
     for place, (end, text) in enumerate(zip(mean + error, texts, strict=True)):

@@ -1,4 +1,4 @@
-"""A raw column as a picture needs it: numbers, dates as numbers, or levels."""
+"""A raw column as it is drawn: numbers, dates as numbers, or levels."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pandas as pd
 
 from skattr.plot import drawing
 
-# rows of a curve's table that are no levels
+# rows of a curve's table that are not levels
 MISSING, OTHER = drawing.NoLevel("missing"), drawing.NoLevel("any other")
 NONE, NAN = drawing.NoLevel("missing (None)"), drawing.NoLevel("missing (NaN)")
 _ON_AXIS = {"integer", "floating", "mixed-integer-float", "datetime", "datetime64", "timedelta",
@@ -20,9 +20,9 @@ _DAY = pd.Timedelta(days=1)
 
 @dataclass
 class Column:
-    """n values: either numbers or levels."""
+    """The n values of a column: either numbers or levels."""
 
-    numbers: np.ndarray  # (n,), NaN where missing; of dates, as matplotlib counts them
+    numbers: np.ndarray  # (n,), NaN where missing; dates as matplotlib counts them
     missing: np.ndarray  # (n,)
     levels: list | None = None  # (n,)
     dates: bool = False
@@ -33,7 +33,7 @@ class Column:
         return len(self.missing)
 
     def describe(self) -> str:
-        """Return how many rows there are, and which part is missing."""
+        """Return the number of rows, and which part is missing, in words."""
         words = drawing.rows(len(self))
         if not self.missing.any():
             return words
@@ -41,31 +41,31 @@ class Column:
         return f"{words}, {'< 0.1' if share < 0.1 else f'{share:.1f}'} % missing"
 
     def has(self, name: drawing.NoLevel) -> bool:
-        """Tell whether values are missing, in the way that the name says if it says one."""
+        """Tell whether values are missing; NONE and NAN ask for that kind of missing value."""
         if self.levels is None or name == MISSING:
             return bool(self.missing.any())
-        gone = [self.levels[i] for i in np.flatnonzero(self.missing)]
-        return any((value is None) == (name == NONE) for value in gone)
+        missing = [self.levels[i] for i in np.flatnonzero(self.missing)]
+        return any((value is None) == (name == NONE) for value in missing)
 
     def among(self, levels: list) -> np.ndarray:
         """Return the position of each value among the levels of a curve, -1 if it has none."""
         assert self.levels is not None
-        place = {level: p for p, level in enumerate(levels)}
-        other, gone = place.get(OTHER, -1), place.get(MISSING, -1)
-        none, nan = place.get(NONE, gone), place.get(NAN, gone)
+        position = {level: p for p, level in enumerate(levels)}
+        other, absent = position.get(OTHER, -1), position.get(MISSING, -1)
+        none, nan = position.get(NONE, absent), position.get(NAN, absent)
         return np.array([
-            (none if level is None else nan) if missing else place.get(level, other)
+            (none if level is None else nan) if missing else position.get(level, other)
             for level, missing in zip(self.levels, self.missing, strict=True)
         ], dtype=np.intp)  # fmt: skip
 
 
 def as_column(values: Any, name: Any, levels: bool | None = None, dates: bool = False) -> Column:
-    """Read a column; `levels` and `dates` say what the curve is, so what is wanted."""
+    """Read a column, as levels or dates if the curve is one of these; None: as it looks."""
     if np.ndim(values) != 1:
-        raise ValueError(f"data of {name!r} is one column, not of shape {np.shape(values)}")
-    own = values.to_list() if hasattr(values, "to_list") else list(values)
+        raise ValueError(f"data of {name!r} must be one column, got shape {np.shape(values)}")
+    items = values.to_list() if hasattr(values, "to_list") else list(values)
     if not isinstance(values, np.ndarray | pd.Series):
-        values = own
+        values = items
     series = pd.Series(values).reset_index(drop=True)
     if series.dtype == object:
         series = series.infer_objects()
@@ -74,7 +74,7 @@ def as_column(values: Any, name: Any, levels: bool | None = None, dates: bool = 
         kind = series.dtype
         ordered = isinstance(kind, pd.CategoricalDtype) and kind.ordered
         order = tuple(kind.categories) if ordered else None
-        return Column(np.array([]), missing, own, order=order)  # a Series may make None a NaN
+        return Column(np.array([]), missing, items, order=order)  # a Series may turn None into NaN
     if pd.api.types.is_datetime64_any_dtype(series.dtype):
         from matplotlib.dates import date2num
 
@@ -92,7 +92,7 @@ def as_column(values: Any, name: Any, levels: bool | None = None, dates: bool = 
 
 
 def on_axis(levels: list) -> bool:
-    """Tell whether levels have places on an axis of numbers or dates; booleans have none."""
+    """Tell whether levels are numbers or dates, which have an axis; booleans have none."""
     return pd.api.types.infer_dtype(np.fromiter(levels, object, len(levels))) in _ON_AXIS
 
 
@@ -104,7 +104,7 @@ def _of_kind(column: Column, levels: bool | None, dates: bool, name: Any) -> Col
 
 
 def _is_level(series: pd.Series) -> bool:
-    """Tell whether values have no place on an axis of numbers."""
+    """Tell whether values are neither numbers nor dates."""
     kind = series.dtype
     on_axis = pd.api.types.is_any_real_numeric_dtype(kind) or kind.kind in "mM"
     return not on_axis

@@ -1,4 +1,4 @@
-"""Two measures side by side."""
+"""Two explanations side by side, such as those of two measures."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from skattr.explanation import Explanation
 from skattr.plot import drawing
 from skattr.plot.bars import draw_errors
+from skattr.plot.selection import Ranking, Selection, mean_and_error, mean_sizes
 
 
 def compare(
@@ -35,9 +36,9 @@ def compare(
     output : str or int, optional
         The output, by name or position; all of them by default.
     max_features : int, default 15
-        Columns with bars of their own; the importance of all others is summed up in one last pair.
+        The number of columns with a pair of bars each; the others share one last pair, their sum.
     centered : bool, default True
-        Whether to take the offsets off.
+        Whether to subtract the offsets.
     ax : matplotlib Axes, optional
         Where to draw, one Axes for each output drawn; a new figure by default.
 
@@ -58,23 +59,25 @@ def compare(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['partial dependence', 'product marginal']
     """
-    pair = [drawing.check(explanation, output, max_features) for explanation in (first, second)]
-    scales = [explanation.scale for explanation in (first, second)]
+    pair = [Selection.of(one, output, max_features, centered) for one in (first, second)]
+    scales = [selection.scale for selection in pair]
     if all(scales) and scales[0] != scales[1]:
-        raise ValueError(f"the explanations are on two scales: {scales[0]} and {scales[1]}")
-    outputs = [one.output_names[0] for one in pair[0]]
-    if len(pair[1]) != len(outputs):
         raise ValueError(
-            f"two explanations of the same outputs are compared, not of {first.output_names} and "
-            f"{second.output_names}; choose one by output="
+            f"both explanations must be on the same scale, got {scales[0]} and {scales[1]}"
         )
-    at = [range(len(first.feature_names)), _aligned(first, second)]
-    sizes = [[np.abs(drawing.values_of(one, centered)[:, at[side]]) for one in pair[side]]
-             for side in (0, 1)]  # fmt: skip
+    outputs = pair[0].outputs
+    if len(pair[1].outputs) != len(outputs):
+        raise ValueError(
+            "compare needs two explanations of the same outputs, got "
+            f"{first.output_names} and {second.output_names}; choose one by output="
+        )
+    columns = [range(len(first.feature_names)), _aligned(first, second)]
+    sizes = [
+        [np.abs(values[:, order]) for values in selection.values]
+        for selection, order in zip(pair, columns, strict=True)
+    ]
     scale = scales[0] or scales[1]
-    ranking = drawing.Ranking.of(
-        np.sum([drawing.mean_sizes(each, scale) for each in sizes], axis=0), max_features
-    )
+    ranking = Ranking.of(np.sum([mean_sizes(each, scale) for each in sizes], axis=0), max_features)
     labels = ranking.names(first)
     titles = _titles((first, second), names)
 
@@ -84,16 +87,16 @@ def compare(
     for o, axes in enumerate(panels.axes):
         bars, high = [], 0.0
         for side in (0, 1):
-            error = drawing.errors_of(pair[side][o], centered)
-            error = error if error is None else error[:, at[side]]
-            mean, error = drawing.mean_and_error(sizes[side][o], error, ranking)
+            std_error = pair[side].errors(o)
+            std_error = None if std_error is None else std_error[:, columns[side]]
+            mean, error = mean_and_error(sizes[side][o], std_error, ranking)
             shifted = lines + (side - 0.5) * 0.38
             bars.append(axes.barh(shifted, mean, height=0.36, color=drawing.PALETTE[side]))
             draw_errors(axes, mean, error, shifted)
             high = max(high, float((mean + error).max()))
         axes.set_xlim(0, (high or 1.0) * 1.05)
         drawing.name_rows(axes, labels, panels.outer[o])
-        drawing.bare(axes, "top", "right")
+        drawing.hide_spines(axes, "top", "right")
         if o == len(outputs) - 1:
             drawing.legend_above(axes, list(zip(bars, titles, strict=True)), len(outputs) > 1)
         drawing.label_x(axes, drawing.value_label(centered, scale, outputs[o], "mean of |{}|"))
@@ -102,15 +105,15 @@ def compare(
 
 
 def _aligned(first: Explanation, second: Explanation) -> list[int]:
-    """Return where the second explanation has the columns of the first."""
-    if first.feature_names == second.feature_names:  # the same labels may stand there twice
+    """Return the positions in the second explanation of the columns of the first."""
+    if first.feature_names == second.feature_names:  # some may be equal
         return list(range(len(first.feature_names)))
     where = {name: j for j, name in enumerate(second.feature_names)}
     missing = {*first.feature_names} ^ {*second.feature_names}
     if missing or len(where) < len(second.feature_names):
-        names = sorted(map(str, missing)) or "names that stand there twice"
+        names = sorted(map(str, missing)) or "names that are not unique"
         raise ValueError(
-            f"two explanations of the same columns are compared; these differ: {names}"
+            f"compare needs two explanations of the same columns; these differ: {names}"
         )
     return [where[name] for name in first.feature_names]
 
@@ -118,7 +121,7 @@ def _aligned(first: Explanation, second: Explanation) -> list[int]:
 def _titles(pair: Sequence[Explanation], names: Sequence[str] | None) -> list[str]:
     if names is not None:
         if isinstance(names, str) or len(names) != 2:
-            raise ValueError(f"names={names!r} must be two names")
+            raise ValueError(f"names must be two names, got {names!r}")
         return [drawing.shorten(name, 60) for name in names]
     words = [e.measure_name or " ".join(e.measure.split()) for e in pair]
     measures = [drawing.shorten(name, 60) for name in words]

@@ -1,4 +1,4 @@
-"""One row: what each column adds to, or takes from, its prediction."""
+"""The values of one row as bars: what each column adds to the prediction."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from skattr._numbers import MINUS, decimals, fixed
 from skattr.explanation import ROUNDING, Explanation, raw_values
 from skattr.messages import brief
 from skattr.plot import drawing
+from skattr.plot.selection import Ranking, Selection, check_explanation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,12 +19,12 @@ if TYPE_CHECKING:
 
 @dataclass
 class Sums:
-    """prediction = start + Σ contributions + gap."""
+    """The terms of prediction = start + Σ contributions + gap."""
 
     start: float
     contributions: np.ndarray
     prediction: float | None
-    places: int = 0  # decimals of all numbers, so that sums add up
+    places: int = 0  # decimals of all numbers, so that what is written adds up
 
     def text(self, value: float, sign: bool = False) -> str:
         """Return a number with the decimals that the contributions need."""
@@ -31,14 +32,14 @@ class Sums:
 
     @property
     def sizes(self) -> np.ndarray:
-        """The contributions and, where there is a prediction, what no column accounts for."""
+        """The contributions and, if there is a prediction, the gap."""
         if self.prediction is None:
             return self.contributions
         return np.append(self.contributions, 0.0 if self.complete else self.gap)
 
     @property
     def gap(self) -> float:
-        """What no column accounts for."""
+        """The part of the prediction that no column accounts for."""
         assert self.prediction is not None
         return self.prediction - self.start - float(self.contributions.sum())
 
@@ -63,25 +64,25 @@ def waterfall(
     """Draw the values of one row as bars, the largest on top.
 
     Where the values add up to the prediction, each bar begins where the one above ends, and they
-    lead from the offset (the mean of f, where the measure has none) to the prediction. Most
-    measures make no such promise: then all bars begin at 0. What is left between the prediction
-    and the sum is a line of its own, if the explanation has predictions: "interactions" of main
+    lead from the offset (the mean of f if the measure has none) to the prediction. Most measures
+    do not promise this: then all bars begin at 0. If the explanation has predictions, the
+    difference between the prediction and the sum has a line of its own: "interactions" of main
     effects, else "not explained by single columns". Several outputs have one panel each, with the
-    columns in one order.
+    columns in the same order.
 
     Parameters
     ----------
     explanation : Explanation
         What to draw.
     row : int or label, optional
-        The row: an int is its position, anything else its label in the index of X. It may be left
-        out if there is one row only, as in `waterfall(explanation[3])`.
+        The row: an int is its position, anything else its label in the index of X. It is not
+        needed if there is only one row, as in `waterfall(explanation[3])`.
     output : str or int, optional
         The output, by name or position; all of them by default.
     max_features : int, default 12
-        Columns with a bar of their own; the values of all others are added up in one bar.
+        The number of columns with a bar each; the others share one bar, their sum.
     centered : bool, default True
-        Whether to take the offset off.
+        Whether to subtract the offset.
     ax : matplotlib Axes, optional
         Where to draw, one Axes for each output drawn; a new figure by default.
 
@@ -100,48 +101,48 @@ def waterfall(
     >>> ax.get_title()
     'prediction 206.12 = 152.13 + 53.98 attributed'
     """
-    ones = [_one_row(one, row) for one in drawing.check(explanation, output, max_features)]
-    values = [drawing.values_of(one, centered) for one in ones]
-    ranking = drawing.Ranking.of(drawing.mean_sizes(values, explanation.scale), max_features)
-    names = _names(ones[0], ranking)
-    if ones[0].predictions is not None:
-        names.append(ones[0].remainder_name)
+    selection = Selection.of(_one_row(explanation, row), output, max_features, centered)
+    ranking = selection.ranking
+    names = _names(selection.explanations[0], ranking)
+    if explanation.predictions is not None:
+        names.append(explanation.remainder_name)
 
     height = drawing.height_of(len(names)) + 0.6
-    outputs = [one.output_names[0] for one in ones]
-    panels = drawing.Panels.of(ax, outputs, (7.2, height), (4.4, height + 0.3), names)
-    all_sums = _sums(ones, [ranking.columns(value)[0] for value in values], centered)
+    panels = drawing.Panels.of(ax, selection.outputs, (7.2, height), (4.4, height + 0.3), names)
+    width = panels.width(names)
+    all_sums = _sums(selection)
     extents = []
-    for one, sums, axes, outer in zip(ones, all_sums, panels.axes, panels.outer, strict=True):
-        error = drawing.errors_of(one, centered)
+    for o, (sums, axes) in enumerate(zip(all_sums, panels.axes, strict=True)):
+        error = selection.errors(o)
         if error is not None:
             error = np.sqrt(ranking.columns(error**2)[0])
-        width = panels.width(names)
         extents.append(_draw_bars(axes, sums, error, len(ranking.first), width))
-        drawing.name_rows(axes, names, outer)
-        drawing.bare(axes, "top", "right", "left")
-    _set_limits(panels.axes, extents, explanation.scale)
-    for one, sums, axes in zip(ones, all_sums, panels.axes, strict=True):
-        _draw_words(axes, sums, one, centered, panels.width(names))
+        drawing.name_rows(axes, names, panels.outer[o])
+        drawing.hide_spines(axes, "top", "right", "left")
+    _set_limits(panels.axes, extents, selection.scale)
+    for o, (sums, axes) in enumerate(zip(all_sums, panels.axes, strict=True)):
+        _draw_words(axes, sums, selection.explanations[o], width)
+        drawing.label_x(axes, selection.label([o]))
     return panels.result()
 
 
-def _sums(ones: list[Explanation], values: list[np.ndarray], centered: bool) -> list[Sums]:
+def _sums(selection: Selection) -> list[Sums]:
     """Return the sum of each output; all have the same decimals if they have one unit."""
     result = []
-    for one, contributions in zip(ones, values, strict=True):
+    for one, values in zip(selection.explanations, selection.values, strict=True):
         prediction = None if one.predictions is None else float(one.predictions[0])
-        result.append(Sums(_start(one, centered), contributions, prediction))
-    sizes = [np.abs(sums.sizes).max() for sums in result]
-    together = drawing.comparable(ones[0].scale, np.array(sizes))
-    every = np.concatenate([sums.sizes for sums in result])
-    for sums in result:
-        sums.places = decimals(every if together else sums.sizes)
+        contributions = selection.ranking.columns(values)[0]
+        result.append(Sums(_start(one, selection.centered), contributions, prediction))
+    for part in selection.sharing([np.abs(sums.sizes).max() for sums in result]):
+        places = decimals(np.concatenate([result[o].sizes for o in part]))
+        for o in part:
+            result[o].places = places
     return result
 
 
 def _one_row(explanation: Explanation, row: Any) -> Explanation:
-    """Return the row that is drawn."""
+    """Return the explanation of the row that is drawn."""
+    check_explanation(explanation)
     if row is None:
         one = explanation
     else:
@@ -156,15 +157,15 @@ def _one_row(explanation: Explanation, row: Any) -> Explanation:
 
 
 def _start(one: Explanation, centered: bool) -> float:
-    """Return where the sum begins: at what was taken off each value, if anything was."""
-    # A measure without mass has no offset, and its values are about the mean of f.
+    """Return where the sum begins: at the offset that was subtracted, or at the mean of f."""
+    # a measure without mass has no offset: its values are relative to the mean of f
     if np.ndim(one.offset) or one.offset == 0.0:
         return float(one.base_value)
     return float(one.offset) if centered else 0.0
 
 
-def _names(one: Explanation, ranking: drawing.Ranking) -> list[str]:
-    """Return the names with the raw values; of a group the number of its columns."""
+def _names(one: Explanation, ranking: Ranking) -> list[str]:
+    """Return the names with the raw values, or with the number of columns of a group."""
     raw = raw_values(one.data, one.columns)[0]
     names = ranking.names(one)
     for line, j in enumerate(ranking.first):
@@ -177,12 +178,12 @@ def _names(one: Explanation, ranking: drawing.Ranking) -> list[str]:
 
 
 def _draw_bars(
-    ax: Axes, sums: Sums, error: np.ndarray | None, n_own: int, width: float
+    ax: Axes, sums: Sums, error: np.ndarray | None, n_columns: int, width: float
 ) -> tuple[float, float, float, float]:
-    """Draw the contributions, and the gap; one after the other only where they add up.
+    """Draw the contributions and the gap on axes of a width in points.
 
-    There are so many points for them and their numbers. Returns where they begin and end, and
-    which parts of the axis their numbers need on either side.
+    Each bar begins where the one above ends only if they add up. Returns the lowest and the highest
+    value, and which parts of the axis the numbers need on the left and on the right.
     """
     sizes = sums.sizes
     places = np.arange(len(sizes))
@@ -191,7 +192,7 @@ def _draw_bars(
         left = sums.start + np.concatenate([[0.0], np.cumsum(sizes)[:-1]])
     ends = left + sizes
     colours = [drawing.ORANGE if size > 0 else drawing.BLUE for size in sizes]
-    for line in range(n_own, len(sizes)):  # the others together, and the gap
+    for line in range(n_columns, len(sizes)):  # the other columns, and the gap
         colours[line] = drawing.GREY
     bars = ax.barh(places, sizes, left=left, height=0.68, color=colours)
     if sums.prediction is not None:
@@ -227,8 +228,8 @@ def _set_limits(axes: list[Axes], extents: list[tuple], scale: str) -> None:
         ax.set_xlim(low - below * span, high + above * span)
 
 
-def _draw_words(ax: Axes, sums: Sums, one: Explanation, centered: bool, width: float) -> None:
-    """Draw the lines of reference, the sum in so many points, and the label of the axis."""
+def _draw_words(ax: Axes, sums: Sums, one: Explanation, width: float) -> None:
+    """Draw the lines of reference, and the sum as a title on axes of a width in points."""
     if sums.complete:
         assert sums.prediction is not None
         mean = "mean prediction" if sums.start == one.base_value else "reference"
@@ -245,11 +246,10 @@ def _draw_words(ax: Axes, sums: Sums, one: Explanation, centered: bool, width: f
         room = 3.4 * drawing.font_points("small") if sums.complete else 6.0  # for the marks
         title = "\n".join([*above, *_lines(parts, width)])
         ax.set_title(title, fontsize="medium", pad=room, **drawing.LITERAL)
-    drawing.label_x(ax, drawing.value_label(centered, one.scale, one.output_names[0]))
 
 
 def _mark(ax: Axes, at: tuple[float, float], names: tuple[str, str], text: Any) -> None:
-    """Draw where a sum begins and where it ends, with the names and numbers above."""
+    """Draw lines where a sum begins and ends, with names and numbers above them."""
     low, high = ax.get_xlim()
     far = abs(at[1] - at[0]) > 0.35 * (high - low)
     for value, other, name in zip(at, at[::-1], names, strict=True):
@@ -261,7 +261,7 @@ def _mark(ax: Axes, at: tuple[float, float], names: tuple[str, str], text: Any) 
 
 
 def _lines(parts: list[str], width: float) -> list[str]:
-    """Return the parts of a sum in as few lines as have room in so many points."""
+    """Return the parts of a sum in as few lines as fit into a width in points."""
     points = drawing.font_points("medium")
     lines: list[str] = []
     for part in parts:

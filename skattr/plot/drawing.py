@@ -1,4 +1,4 @@
-"""What all pictures share: axes, colours, names, numbers, and the choice of columns to draw."""
+"""What all pictures share: axes, colours, names and labels."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from skattr._numbers import count, raw
-from skattr.explanation import Explanation
 from skattr.messages import brief
 
 if TYPE_CHECKING:
@@ -25,12 +24,10 @@ GREY = "#8C8C8C"  # readable on white and on black
 LONGEST = 32  # characters of a name that are drawn
 ACROSS = 3  # panels next to each other
 ALIKE = 20.0  # outputs of a regressor share an axis if none is larger than another by this factor
-TALLEST = 160.0  # inches: beyond 2^16 pixels no picture can be saved
+TALLEST = 160.0  # inches: matplotlib saves at most 2^16 pixels
 
-LITERAL: dict[str, Any] = {
-    "parse_math": False,
-    "usetex": False,
-}  # a column named $x_1$ is drawn as that
+# a column named $x_1$ is drawn as that
+LITERAL: dict[str, Any] = {"parse_math": False, "usetex": False}
 
 
 def new_axes(ax: Axes | None, width: float, height: float) -> Axes:
@@ -53,10 +50,10 @@ def _imported(name: str) -> Any:
 
 @dataclass
 class Panels:
-    """One Axes for each output; a single one has the size and the place of a plain picture."""
+    """The axes of a picture, one for each output."""
 
     axes: list[Axes]
-    outer: list[bool]  # whether names and labels on the left are to be written
+    outer: list[bool]  # whether names are written on the left of each
 
     @classmethod
     def of(
@@ -67,13 +64,21 @@ class Panels:
         panel: tuple[float, float],
         names: Sequence[str] = (),
     ) -> Panels:
-        """Return the axes given, or those of a new figure, with the outputs as titles.
+        """Return the user's axes, or those of a new figure, with the outputs as titles.
 
-        `size` is that of a figure of one output, `panel` that of each of several, in inches;
-        `names` on the left make it wider.
+        Parameters
+        ----------
+        ax : Axes, sequence of Axes or None
+            The user's axes, one per output.
+        outputs : sequence of str
+            The titles, which are not written if there is only one.
+        size, panel : (width, height)
+            The size in inches of a figure of one output, and of each panel of several.
+        names : sequence of str
+            The names to be written on the left, which may need a wider figure.
         """
         n = len(outputs)
-        more = more_for(names) if names else 0.0
+        more = extra_width(names) if names else 0.0
         if n == 1:
             return cls([new_axes(ax, size[0] + more, size[1])], [True])
         if ax is not None:
@@ -98,7 +103,7 @@ class Panels:
         return cls(list(axes), outer)
 
     def result(self) -> Any:
-        """Return what a picture returns: one Axes, or an array of them."""
+        """Return what plot functions return: one Axes, or an array of them."""
         if len(self.axes) == 1:
             return self.axes[0]
         result = np.empty(len(self.axes), object)
@@ -106,12 +111,12 @@ class Panels:
         return result
 
     def width(self, names: Sequence[str]) -> float:
-        """Return about how wide each panel will be beside the names, in points."""
-        part = sum(self.outer) / len(self.outer)  # of the panels have names of their own
+        """Estimate the width of each panel beside the names, in points."""
+        part = sum(self.outer) / len(self.outer)  # the share of panels with names
         return width_beside(self.axes[0], part * names_in_points(names))
 
     def share(self, axis: str, scale: str) -> None:
-        """Give all panels the same limits of values, "x" or "y", if they can be compared."""
+        """Give all panels the same limits on one axis, "x" or "y", if they can be compared."""
         limits = np.array([getattr(ax, f"get_{axis}lim")() for ax in self.axes])
         if comparable(scale, limits.max(axis=1) - limits.min(axis=1)):
             for ax in self.axes:
@@ -127,15 +132,15 @@ def colorbar(axes: list[Axes], mappable: Any, aspect: float = 30, **options: Any
 
 
 def comparable(scale: str, sizes: np.ndarray) -> bool:
-    """Tell whether outputs have one unit, as classes have, or at least sizes that are alike.
+    """Tell whether outputs can share an axis: they have one unit, or values of similar size.
 
-    The outputs of a regressor may be a price and a share, which no axis shows together.
+    Classes have one unit. The outputs of a regressor may be a price and a share.
     """
     return scale not in ("", "prediction") or sizes.max() <= ALIKE * sizes.min()
 
 
 def colours_of(n: int) -> list[Any]:
-    """Return n colours to tell n things apart."""
+    """Return n colours that can be told apart."""
     if n <= len(PALETTE):
         return list(PALETTE[:n])
     from matplotlib import colormaps
@@ -143,15 +148,20 @@ def colours_of(n: int) -> list[Any]:
     return list(colormaps["turbo"](np.linspace(0.05, 0.95, n)))
 
 
+def colour(i: int) -> str:
+    """Return the colour of the i-th curve."""
+    return PALETTE[i % len(PALETTE)]
+
+
 def ink() -> str:
-    """Return the colour of text, which is readable on the user's background."""
+    """Return the colour of text in the user's style."""
     from matplotlib import rcParams
 
     return rcParams["text.color"]
 
 
 def shorten(name: Any, longest: int = LONGEST) -> str:
-    """Return a name as one short line: what cannot be printed is escaped, the middle left out."""
+    """Return a name on one short line: unprintable characters escaped, a long middle left out."""
     text = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(name))
     if len(text) <= longest:
         return text
@@ -160,49 +170,13 @@ def shorten(name: Any, longest: int = LONGEST) -> str:
 
 
 def rows(n: int) -> str:
-    """Return a number of rows."""
+    """Return a number of rows in words."""
     return f"{count(n)} row{'s' if n != 1 else ''}"
 
 
 def rows_drawn(drawn: int, n: int) -> str:
-    """Return how many rows are drawn, "" if all of them are."""
+    """Say how many rows are drawn; "" if all of them are."""
     return f"{count(drawn)} of {rows(n)} drawn" if drawn < n else ""
-
-
-def others(n: int) -> str:
-    """Return the name of the columns that are summed up."""
-    return f"{count(n)} other column{'s' if n > 1 else ''}"
-
-
-def check(explanation: Any, output: Any, max_features: Any = 1) -> list[Explanation]:
-    """Return the explanations of the output chosen or of all outputs, or say what is wrong."""
-    if not isinstance(explanation, Explanation):
-        raise TypeError(
-            "explanation must be an Explanation, which explainer.explain(X) returns; got "
-            f"{brief(explanation)}"
-        )
-    check_count("max_features", max_features)
-    if len(explanation) == 0:
-        raise ValueError("this explanation has no rows to draw")
-    if output is not None:
-        return [explanation.select(output)]
-    return [explanation.select(name) for name in explanation.output_names]
-
-
-def check_count(name: str, value: Any) -> None:
-    """Refuse what is no number of things."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise ValueError(f"{name}={value!r} must be an int, at least 1")
-
-
-def values_of(explanation: Explanation, centered: bool) -> np.ndarray:
-    """Return the values to draw, (n, g)."""
-    return explanation.values - explanation.offset if centered else explanation.values
-
-
-def errors_of(explanation: Explanation, centered: bool) -> np.ndarray | None:
-    """Return the standard errors of the values to draw, (n, g), or None if they are exact."""
-    return explanation.centered().std_error if centered else explanation.std_error
 
 
 def value_label(centered: bool, scale: str, output: str | None, what: str = "{}") -> str:
@@ -223,59 +197,6 @@ def value_label(centered: bool, scale: str, output: str | None, what: str = "{}"
     return f"{words} · {unit}"
 
 
-@dataclass
-class Ranking:
-    """The columns by importance: those to draw, the rest to sum up, and the names to write."""
-
-    first: np.ndarray  # (m,) positions, the most important one first
-    rest: np.ndarray  # (g - m,) positions
-
-    @classmethod
-    def of(cls, sizes: np.ndarray, max_features: int) -> Ranking:
-        """Rank by sizes, ties in the order of the columns."""
-        order = np.argsort(-sizes, kind="stable")
-        keep = len(order) if len(order) <= max_features else max_features
-        return cls(order[:keep], order[keep:])
-
-    def names(self, explanation: Explanation) -> list[str]:
-        """Return the names to write."""
-        names = [shorten(explanation.feature_names[j]) for j in self.first]
-        return [*names, others(len(self.rest))] if len(self.rest) else names
-
-    def columns(self, values: np.ndarray) -> np.ndarray:
-        """Return the values of the columns drawn, and the sum of the rest, (n, m) or (n, m + 1)."""
-        drawn = values[:, self.first]
-        if not len(self.rest):
-            return drawn
-        return np.column_stack([drawn, values[:, self.rest].sum(axis=1)])
-
-
-def mean_sizes(values: Sequence[np.ndarray], scale: str) -> np.ndarray:
-    """Return the mean over rows and outputs of |value|, (g,), by which columns are ranked.
-
-    Outputs that cannot be compared count alike, by the shares that columns have in them.
-    """
-    means = np.array([np.abs(v).mean(axis=0) for v in values])  # (k, g)
-    totals = means.sum(axis=1, keepdims=True)
-    if not comparable(scale, totals):
-        means = np.divide(means, totals, out=np.zeros_like(means), where=totals > 0)
-    return means.mean(axis=0)
-
-
-def mean_and_error(sizes: np.ndarray, std_error: np.ndarray | None, ranking: Ranking) -> tuple:
-    """Return the mean of sizes, (n, g), and its standard error, for columns drawn and the rest.
-
-    The error has two parts: that of a mean over rows, and that of approximate values. The second is
-    bounded by their mean: rows share points, so their errors need not average out.
-    """
-    sizes = ranking.columns(sizes)  # (n, m)
-    n = len(sizes)
-    error = sizes.std(axis=0, ddof=1) / np.sqrt(n) if n > 1 else np.zeros(sizes.shape[1])
-    if std_error is not None:
-        error = np.hypot(error, ranking.columns(std_error).mean(axis=0))
-    return sizes.mean(axis=0), error
-
-
 def name_rows(ax: Axes, names: list[str], outer: bool = True) -> None:
     """Write names on the y axis, the first on top; not where panels on the left have them."""
     ax.set_yticks(np.arange(len(names)), names if outer else [""] * len(names), **LITERAL)
@@ -283,13 +204,13 @@ def name_rows(ax: Axes, names: list[str], outer: bool = True) -> None:
     ax.tick_params(axis="y", length=0)
 
 
-def bare(ax: Axes, *sides: str) -> None:
-    """Take spines away."""
+def hide_spines(ax: Axes, *sides: str) -> None:
+    """Hide some of the spines."""
     ax.spines[[*sides]].set_visible(False)
 
 
 def label_x(ax: Axes, label: str, years: bool = False) -> None:
-    """Name an x axis of numbers, whose ticks then keep apart; `years`: they may be years."""
+    """Label an x axis of numbers, with ticks that do not touch; `years`: they may be years."""
     from skattr.plot.ticks import keep_apart, write_numbers
 
     ax.set_xlabel(label, **LITERAL)
@@ -297,8 +218,17 @@ def label_x(ax: Axes, label: str, years: bool = False) -> None:
     keep_apart(ax)
 
 
+def date_ticks(ax: Axes, most: int) -> None:
+    """Write the x axis as dates, with at most `most` ticks."""
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+    locator = AutoDateLocator(minticks=2, maxticks=most)
+    ax.xaxis.set_major_locator(locator)
+    ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+
+
 def label_y(ax: Axes, label: str, years: bool = False) -> None:
-    """Name a y axis of numbers; `years`: they may be years."""
+    """Label a y axis of numbers; `years`: they may be years."""
     from skattr.plot.ticks import write_numbers
 
     ax.set_ylabel(label, **LITERAL)
@@ -306,12 +236,12 @@ def label_y(ax: Axes, label: str, years: bool = False) -> None:
 
 
 def zero_line(ax: Axes, vertical: bool = True) -> None:
-    """Draw the line of no attribution, behind everything."""
+    """Draw a line at 0, behind everything else."""
     (ax.axvline if vertical else ax.axhline)(0, color=GREY, linewidth=0.8, zorder=0.5)
 
 
 def legend(ax: Axes, entries: Sequence[tuple[Any, str]], **options: Any) -> None:
-    """Draw a legend of (artist, name), names taken literally."""
+    """Draw a legend of (artist, name), with names as they are."""
     artists = [artist for artist, _ in entries]
     # matplotlib leaves out names that begin with "_", so they are written in afterwards
     drawn = ax.legend(artists, ["-"] * len(artists), frameon=False, fontsize="small", **options)
@@ -320,31 +250,31 @@ def legend(ax: Axes, entries: Sequence[tuple[Any, str]], **options: Any) -> None
 
 
 def legend_above(ax: Axes, entries: Sequence[tuple[Any, str]], titled: bool) -> None:
-    """Draw a legend on the right above the axes, and above their title if they have one."""
+    """Draw a legend above the axes, on the right, and above their title if they have one."""
     legend(ax, entries, ncols=2, loc="lower right", bbox_to_anchor=(1, 1),
            borderaxespad=2.2 if titled else 0.2)  # fmt: skip
 
 
 def height_of(n_rows: int) -> float:
-    """Return the height of a figure with so many rows of names."""
+    """Return the height in inches of a figure with n_rows names on its left."""
     return max(1.1 + 0.3 * n_rows, 2.2)
 
 
-def even(n: int, most: int) -> np.ndarray:
-    """Return positions of at most so many of n, evenly spaced, both ends among them."""
+def evenly_spaced(n: int, most: int) -> np.ndarray:
+    """Return at most `most` positions among n, evenly spaced, both ends included."""
     if n <= most:
         return np.arange(n)
     return np.linspace(0, n - 1, most).round().astype(np.intp)
 
 
 class NoLevel(NamedTuple):
-    """A row of a curve's table of levels that is not a level: missing, or any other."""
+    """What a curve's table has besides levels: missing values, and any other level."""
 
     label: str
 
 
 def raw_text(value: Any, longest: int = 20) -> str:
-    """Return one raw value as a few characters; a level called as `NoLevel` is in quotes."""
+    """Return a raw value as a short text; a level named like a `NoLevel` is in quotes."""
     if isinstance(value, NoLevel):
         return value.label
     if isinstance(value, str) and value in ("missing", "any other"):
@@ -353,39 +283,39 @@ def raw_text(value: Any, longest: int = 20) -> str:
 
 
 def text_width(letters: float, points: float) -> float:
-    """Return about how wide a text is, in points."""
+    """Estimate the width of a text, in points."""
     return 0.62 * letters * points
 
 
 def font_points(size: Any) -> float:
-    """Return a size of the user's font in points."""
+    """Return a font size, such as "small", in points."""
     from matplotlib.font_manager import FontProperties
 
     return FontProperties(size=size).get_size_in_points()
 
 
 def names_in_points(names: Sequence[str]) -> float:
-    """Return about how wide names on the y axis are, in points."""
+    """Estimate the width of names on the y axis, in points."""
     size = _imported("matplotlib").rcParams["ytick.labelsize"]
     return text_width(max(map(len, names)), font_points(size))
 
 
-def more_for(names: Sequence[str]) -> float:
-    """Return by how much names ask for a wider figure, in inches."""
+def extra_width(names: Sequence[str]) -> float:
+    """Return how much wider a figure must be for names on its left, in inches."""
     return max(0.0, names_in_points(names) / 72 - 1.6)
 
 
 def width_beside(ax: Axes, names: float) -> float:
-    """Return about how wide axes will be once names of a width have room on the left, in points."""
+    """Estimate the width of axes once the layout has made room for names, all in points."""
     now = width_in_points(ax)
-    return max(now / 0.775 - names - 12, 0.3 * now)  # 0.775: before any layout
+    return max(now / 0.775 - names - 12, 0.3 * now)  # 0.775: matplotlib's margins before it
 
 
 def width_in_points(ax: Axes) -> float:
-    """Return the width of axes as they are now, in points."""
+    """Return the current width of axes, in points."""
     return ax.get_window_extent().width / ax.figure.dpi * 72
 
 
 def height_in_points(ax: Axes) -> float:
-    """Return the height of axes as they are now, in points."""
+    """Return the current height of axes, in points."""
     return ax.get_window_extent().height / ax.figure.dpi * 72

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from skattr._numbers import count
-from skattr.messages import brief
 from skattr.pieces import ReluNetwork
 from skattr.plot import drawing
+from skattr.plot.selection import check_count, output_positions
 from skattr.plot.ticks import numbers
 
 if TYPE_CHECKING:
@@ -31,11 +31,11 @@ def regions(
         The network, or the fitted explainer of one.
     domain : array (2, 2) or dict, optional
         The box: low and high of each raw column, or {column: (low, high)}. By default the range of
-        the background of an explainer, if that has kept it.
+        an explainer's background, if the explainer has kept it.
     output : str or int, optional
         The output, by name or position; all of them by default.
     max_regions : int, default 20_000
-        More are not drawn, but refused.
+        The largest number of regions that is drawn; more raise an error.
     ax : matplotlib Axes, optional
         Where to draw, one Axes for each output drawn; a new figure by default.
 
@@ -55,18 +55,18 @@ def regions(
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('bmi', 'bp')
     """
-    ranges = getattr(network, "ranges_", {})
+    ranges = getattr(network, "column_ranges_", {})
     network = getattr(network, "pieces_", network)
     if not isinstance(network, ReluNetwork):
         what = network.describe() if hasattr(network, "describe") else type(network).__name__
-        raise TypeError(f"regions are those of a ReLU network, not of {what}")
+        raise TypeError(f"network must be a ReluNetwork or the explainer of one, got {what}")
     if len(network.names) != 2:
-        raise ValueError(f"regions are drawn for two columns, the network has {network.names}")
+        raise ValueError(f"the network must have two columns, got {network.names}")
     outputs = list(network.output.names)
-    chosen = range(len(outputs)) if output is None else [_place(outputs, output)]
-    drawing.check_count("max_regions", max_regions)
+    chosen = output_positions(outputs, output)
+    check_count("max_regions", max_regions)
     if domain is None:
-        domain = _domain(ranges, network.names)
+        domain = _ranges(ranges, network.names)
     polygons, values = _polygons(network, domain, max_regions)
     titles = [outputs[o] for o in chosen]
     panels = drawing.Panels.of(ax, titles, (6.0, 4.8), (4.4, 3.8))
@@ -77,19 +77,11 @@ def regions(
     return panels.result()
 
 
-def _place(names: list[str], output: Any) -> int:
-    if str(output) in names:
-        return names.index(str(output))
-    if isinstance(output, int | np.integer) and -len(names) <= output < len(names):
-        return range(len(names))[output]
-    raise ValueError(f"there is no output {brief(output)}; there are {brief(list(names))}")
-
-
-def _domain(ranges: dict, names: list) -> list:
-    """Return the ranges of both columns in the background of an explainer."""
-    if not {0, 1} <= set(ranges):
+def _ranges(ranges: dict[Any, tuple[float, float]], names: list) -> list[tuple[float, float]]:
+    """Return the range of each column in the background of an explainer."""
+    if not set(names) <= set(ranges):
         raise ValueError(f"domain: give the box to draw, {{{names[0]!r}: (low, high), …}}")
-    return [ranges[0], ranges[1]]
+    return [ranges[name] for name in names]
 
 
 def _polygons(network: ReluNetwork, domain: Any, most: int) -> tuple[list, list]:
@@ -98,9 +90,11 @@ def _polygons(network: ReluNetwork, domain: Any, most: int) -> tuple[list, list]
     values: list[np.ndarray] = []
     for a, b, corners, _ in network.regions(domain):
         if len(corners) < 3:
-            raise ValueError("regions are drawn on a domain of two sides that have a width")
+            raise ValueError("domain must have low < high in both columns: its sides have a width")
         if len(polygons) == most:
-            raise ValueError(f"there are more than max_regions={most} regions; take a smaller box")
+            raise ValueError(
+                f"there are more than max_regions={most} regions; raise it or take a smaller box"
+            )
         away = (corners - corners.mean(axis=0)) / np.ptp(corners, axis=0)
         order = np.argsort(np.arctan2(away[:, 1], away[:, 0]))
         polygons.append(corners[order])

@@ -1,4 +1,4 @@
-"""Every value a point, coloured by what the column holds."""
+"""Every value as a point, coloured by the value of the column."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from scipy.stats import rankdata
 from skattr import frames
 from skattr.explanation import Explanation, positions
 from skattr.plot import drawing
+from skattr.plot.selection import Selection, check_count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-BINS = 120  # values that are closer than this part of the axis stand on each other
-LINE, NAMED_LINE = 0.4, 0.5  # inches between two columns, and if levels are named in between
-WIDEST = 0.32  # of the distance between two columns: how far points reach up and down
+BINS = 120  # of the axis: values in the same bin are stacked
+LINE, NAMED_LINE = 0.4, 0.5  # inches per column, and with names of levels below the points
+WIDEST = 0.32  # how far points reach up and down, as a part of the distance between columns
 SIZES: dict[str, Any] = {"marker": "o", "linewidths": 0.7, "rasterized": True}
 
 
@@ -44,9 +45,9 @@ def beeswarm(
     output : str or int, optional
         The output, by name or position; all of them by default.
     max_features : int, default 20
-        Columns with a line of their own; the values of all others are added up in one last line.
+        The number of columns with a line each; the others share one last line, their sum.
     centered : bool, default True
-        Whether to take the offset off.
+        Whether to subtract the offset.
     max_points : int, default 5000
         Points drawn per line. Of more rows an evenly spaced part is drawn, and the axis says so.
     ax : matplotlib Axes, optional
@@ -69,56 +70,69 @@ def beeswarm(
     attribution, centred · prediction
     200 of 442 rows drawn
     """
-    ones = drawing.check(explanation, output, max_features)
-    drawing.check_count("max_points", max_points)
-    values = [drawing.values_of(one, centered) for one in ones]
-    ranking = drawing.Ranking.of(drawing.mean_sizes(values, explanation.scale), max_features)
-    rows = drawing.even(len(explanation), max_points)
-    names = ranking.names(explanation)
-    colours = np.full((len(rows), len(names)), np.nan)  # rank in the column
-    missing = np.zeros(colours.shape, bool)
-    levels: dict[int, np.ndarray] = {}  # of the lines without order
-    places = positions(explanation.data, explanation.columns)
-    for line, j in enumerate(ranking.first):
-        if len(places[j]) == 1:
-            rank, gone = ranks(explanation.data, places[j][0])
-            colours[:, line], missing[:, line] = rank[rows], gone[rows]
-            if np.isnan(rank).all() and not gone.all():
-                column = frames.to_list(frames.column(explanation.data, places[j][0]))
-                levels[line] = np.fromiter(column, object, len(column))[rows]
+    selection = Selection.of(explanation, output, max_features, centered)
+    check_count("max_points", max_points)
+    names, ranking = selection.names, selection.ranking
+    rows = drawing.evenly_spaced(len(explanation), max_points)
+    colours, missing, levels = _lines(explanation, ranking.first, rows, len(names))
 
-    height = 1.5 + (NAMED_LINE if levels else LINE) * len(names)
-    outputs = [one.output_names[0] for one in ones]
-    panels = drawing.Panels.of(
-        ax, outputs, (7.2, max(height, 2.6)), (4.4, max(height, 2.6) + 0.3), names
-    )
+    height = max(1.5 + (NAMED_LINE if levels else LINE) * len(names), 2.6)
+    outputs = selection.outputs
+    panels = drawing.Panels.of(ax, outputs, (7.2, height), (4.4, height + 0.3), names)
     some = drawing.rows_drawn(len(rows), len(explanation))
     for o, axes in enumerate(panels.axes):
-        points = ranking.columns(values[o])[rows]  # (n, m)
+        points = ranking.columns(selection.values[o])[rows]  # (n, m)
         drawing.zero_line(axes)
         heights = np.column_stack([stack(x, points.min(), points.max()) for x in points.T])
         entries = _scatter(axes, points, heights + np.arange(len(names)), colours, missing)
         drawing.name_rows(axes, names, panels.outer[o])
         if len(names) - 1 in levels:
             axes.set_ylim(len(names) - 0.1, -0.6)  # with room for the levels of the last line
-        drawing.bare(axes, "top", "right", "left")
-        label = drawing.value_label(centered, ones[o].scale, outputs[o])
+        drawing.hide_spines(axes, "top", "right", "left")
+        label = selection.label([o])
         drawing.label_x(axes, f"{label}\n{some}" if some else label)
         if entries and o == len(outputs) - 1:
             drawing.legend_above(axes, entries, len(outputs) > 1)
-    panels.share("x", explanation.scale)
+    panels.share("x", selection.scale)
     width = 0.9 * panels.width(names)  # beside the colours
-    for axes, value in zip(panels.axes, values, strict=True):
+    for axes, values in zip(panels.axes, selection.values, strict=True):
         room = (1 - 2 * WIDEST) * drawing.height_in_points(axes) / len(names)  # between lines
-        for line, own in levels.items() if room > drawing.font_points("x-small") + 2 else ():
-            _name_levels(axes, line, ranking.columns(value)[rows, line], own, width)
+        if room > drawing.font_points("x-small") + 2:
+            drawn = ranking.columns(values)[rows]
+            for line, column in levels.items():
+                _name_levels(axes, line, drawn[:, line], column, width)
     if not np.isnan(colours).all():
-        _scale(panels)
+        _draw_colorbar(panels)
     return panels.result()
 
 
+def _lines(
+    explanation: Explanation, columns: np.ndarray, rows: np.ndarray, n_lines: int
+) -> tuple[np.ndarray, np.ndarray, dict[int, np.ndarray]]:
+    """Return the rank of each raw value and whether it is missing, (n, n_lines).
+
+    Also returns line → its levels, for columns of levels without order. Groups have neither.
+    """
+    rank = np.full((len(rows), n_lines), np.nan)
+    missing = np.zeros(rank.shape, bool)
+    levels: dict[int, np.ndarray] = {}
+    raw_columns = positions(explanation.data, explanation.columns)
+    for line, j in enumerate(columns):
+        if len(raw_columns[j]) == 1:
+            k = raw_columns[j][0]
+            all_ranks, all_missing = ranks(explanation.data, k)
+            rank[:, line], missing[:, line] = all_ranks[rows], all_missing[rows]
+            if np.isnan(all_ranks).all() and not all_missing.all():
+                values = frames.to_list(frames.column(explanation.data, k))
+                levels[line] = np.fromiter(values, object, len(values))[rows]
+    return rank, missing, levels
+
+
 def ranks(data: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rank of each value in its column, 0 to 1 (NaN if there is no order), and gaps."""
+    """Return the rank of each value in its column, 0 to 1, and which are missing.
+
+    Ranks are NaN where values are missing, and everywhere if they have no order.
+    """
     column = frames.column(data, k)
     if frames.is_number(data, k):
         keys: Any = frames.to_float(column)
@@ -137,7 +151,7 @@ def ranks(data: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _keys(data: Any, k: int, values: pd.Series) -> np.ndarray | None:
-    """Return numbers that sort the values as they sort themselves, or None."""
+    """Return numbers in the order of the values, or None if the values have no order."""
     order = frames.level_order(data, k)
     if order is not None:
         place = {level: p for p, level in enumerate(order)}
@@ -149,14 +163,14 @@ def _keys(data: Any, k: int, values: pd.Series) -> np.ndarray | None:
 
 
 def stack(x: np.ndarray, low: float, high: float) -> np.ndarray:
-    """Return heights around 0 that keep close values apart: those of a bin alternate up and down.
+    """Return heights around 0 at which points in the same bin do not overlap.
 
-    The fullest bin of a line is as wide as a line may be, so a line shows the density.
+    Points of a bin alternate up and down, so that a line shows the density.
     """
     bins = np.floor((x - low) / ((high - low) or 1.0) * BINS).astype(int)
     order = np.argsort(bins, kind="stable")
     sorted_bins = bins[order]
-    first = np.searchsorted(sorted_bins, sorted_bins)  # where the bin of each begins
+    first = np.searchsorted(sorted_bins, sorted_bins)  # where each point's bin begins
     level = np.empty(len(x))
     level[order] = np.arange(len(x)) - first
     signed = np.ceil(level / 2) * np.where(level % 2 == 0, 1, -1)
@@ -164,19 +178,19 @@ def stack(x: np.ndarray, low: float, high: float) -> np.ndarray:
 
 
 def _scatter(
-    ax: Axes, x: np.ndarray, y: np.ndarray, rank: np.ndarray, gone: np.ndarray
+    ax: Axes, x: np.ndarray, y: np.ndarray, rank: np.ndarray, missing: np.ndarray
 ) -> list[tuple]:
-    """Draw the points, neutral ones first, so that coloured ones are seen; return a legend."""
+    """Draw the points, coloured ones on top; return the entries of a legend."""
     size = 16 if len(x) <= 1000 else 9
     ordered = ~np.isnan(rank)
-    plain = ~ordered & ~gone
+    plain = ~ordered & ~missing
     entries = []
     if plain.any():
         dots = ax.scatter(x[plain], y[plain], s=size, color=drawing.GREY, **SIZES)
         entries.append((dots, "no order"))
-    if gone.any():
-        rings = ax.scatter(x[gone], y[gone], s=size, facecolors="none", edgecolors=drawing.GREY,
-                           **SIZES)  # fmt: skip
+    if missing.any():
+        rings = ax.scatter(x[missing], y[missing], s=size, facecolors="none",
+                           edgecolors=drawing.GREY, **SIZES)  # fmt: skip
         entries.append((rings, "missing"))
     if ordered.any():
         ax.scatter(x[ordered], y[ordered], s=size, c=rank[ordered], cmap=_low_to_high(), vmin=0,
@@ -188,12 +202,12 @@ def _low_to_high() -> Any:
     from matplotlib import colormaps
     from matplotlib.colors import ListedColormap
 
-    # without its ends: the yellow of plasma is not seen on white
+    # without its ends: the yellow of plasma cannot be seen on white
     return ListedColormap(colormaps["plasma"](np.linspace(0.02, 0.86, 256)), "low to high")
 
 
-def _scale(panels: drawing.Panels) -> None:
-    """Draw the bar of colours."""
+def _draw_colorbar(panels: drawing.Panels) -> None:
+    """Draw the colour bar, from low to high."""
     from matplotlib.cm import ScalarMappable
 
     colours = ScalarMappable(cmap=_low_to_high())
@@ -204,10 +218,10 @@ def _scale(panels: drawing.Panels) -> None:
 
 
 def _name_levels(ax: Axes, line: int, x: np.ndarray, levels: np.ndarray, width: float) -> None:
-    """Write the names of levels below their points: of the most common ones, if there is room.
+    """Write the names of the most common levels below their points, where there is room.
 
-    A name begins or ends at its points where there is no room for it right below them. The axes
-    are so many points wide.
+    A name is centred below its points or, where it does not fit, to one side. `width` is that of
+    the axes, in points.
     """
     codes, names = pd.factorize(pd.Series(levels, dtype=object).map(drawing.raw_text))
     points = drawing.font_points("x-small")

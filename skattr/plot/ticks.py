@@ -1,4 +1,4 @@
-"""Ticks of an axis of numbers: with thousands separators, so few that labels do not touch."""
+"""Ticks of an axis of numbers: with thousands separators, and labels that do not touch."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MOST = 9  # intervals between ticks
-GAP = 1.4  # digits between two labels
+GAP = 1.4  # the distance between two labels, in digits
 
 
 def keep_apart(ax: Axes) -> None:
-    """Let the ticks of the x axis follow its width, unless the user chose them."""
+    """Choose the ticks of the x axis by its width, unless the user chose them."""
     from matplotlib.ticker import AutoLocator, MaxNLocator
 
     class Apart(MaxNLocator):
@@ -40,7 +40,7 @@ def numbers(years: bool = False) -> Any:
     from matplotlib.ticker import Formatter
 
     class Numbers(Formatter):
-        """Writes all ticks of an axis alike."""
+        """Writes all ticks of an axis with the same decimals."""
 
         def format_ticks(self, values: Any) -> list[str]:
             """Return the labels of all ticks."""
@@ -55,7 +55,7 @@ def numbers(years: bool = False) -> Any:
 
 
 def write_numbers(axis: Any, years: bool = False) -> None:
-    """Let an axis write its numbers with separators, unless the user chose how."""
+    """Write the numbers of an axis with separators, unless the user chose a formatter."""
     from matplotlib.ticker import ScalarFormatter
 
     if type(axis.get_major_formatter()) is ScalarFormatter:
@@ -63,7 +63,7 @@ def write_numbers(axis: Any, years: bool = False) -> None:
 
 
 def _fit(axis: Any, ticks: np.ndarray, vmin: float, vmax: float) -> bool:
-    """Tell whether the labels of ticks have room."""
+    """Tell whether the labels of ticks fit next to each other."""
     from matplotlib import rcParams
 
     from skattr.plot import drawing

@@ -40,10 +40,6 @@ class SeenColumns:
             k for k in range(n_columns) if frames.any_missing(frames.column(X, k))
         }
 
-    def is_number(self, k: int) -> bool:
-        """Tell whether the values of a column are numbers."""
-        return self.points[k].dtype.kind in "biuf"
-
     def span(self, k: int) -> tuple[float, float] | None:
         """Return the range of the finite values of a column of numbers, if it has any."""
         points = frames.to_float(self.points[k])
