@@ -165,6 +165,8 @@ def _walk(table, trees, owners, rows, sums, path, row_sets):
     for i in range(trees.shape[0]):
         t = trees[i]
         output = roots[t, 1]
+        # written out: with layout's start_walk, next_turn and go_down `fit` of an unlimited forest
+        # took 3 to 6 % longer, and the first `fit` on a machine 0.1 s of 2.1 s
         level = np.int64(0)  # for a literal 0 numba compiles all below once more
         node_at[0] = roots[t, 0]
         turn[0] = 0
