@@ -35,6 +35,12 @@ def look_up(codes: np.ndarray, columns: np.ndarray, curve: np.ndarray, out: np.n
 
     curve is one flat array (n_codes, k), out (n, g, k); starts of columns are in `columns[1]`.
     """
-    for a, (k, start) in enumerate(columns.T):
-        if k >= 0:
-            out[:, a] = curve[start:].take(codes[k], axis=0)
+    has_codes = columns[0] >= 0
+    if not has_codes.all():
+        some = np.empty((len(out), has_codes.sum(), out.shape[2]))
+        if some.shape[1]:
+            look_up(codes, columns[:, has_codes], curve, some)
+        out[:, has_codes] = some
+        return
+    at = codes[columns[0]] + columns[1][:, None]
+    curve.take(at.T, axis=0, out=out, mode="clip")  # every other mode would fill a copy of `out`

@@ -21,7 +21,17 @@ from typing import NamedTuple
 import numpy as np
 
 from skattr.kernels.boxes.bits import ALL, ONE, ZERO, restrict, trailing_zeros
-from skattr.kernels.boxes.layout import ADMITS, COLUMN, HIGH, LEFT, LOW, narrow, new_path
+from skattr.kernels.boxes.layout import (
+    ADMITS,
+    COLUMN,
+    HIGH,
+    LEFT,
+    LOW,
+    go_down,
+    new_path,
+    next_turn,
+    start_walk,
+)
 from skattr.kernels.boxes.one_violation import fill_side, new_sets
 from skattr.kernels.compiled import inlined, kernel
 
@@ -190,22 +200,18 @@ def _walk(table, trees, owners, rows, given, sums, path, row_sets, listed):
     for i in range(trees.shape[0]):
         t = trees[i]
         output = roots[t, 1]
-        level = np.int64(0)  # for a literal 0 numba compiles all below once more
-        node_at[0] = roots[t, 0]
-        turn[0] = 0
+        level = start_walk(roots[t, 0], node_at, turn)
         while level >= 0:
             node = node_at[level]
-            turn[level] += 1
-            now = turn[level]
+            now = next_turn(
+                nodes, sets, offset, is_set,
+                node_at, turn, interval, allowed, saved, saved_allowed, level,
+            )  # fmt: skip
             if now == 1:
                 fill_side(
                     nodes, node, sets, offset, is_set,
                     order, start, prefixes, missing, side, level,
                 )  # fmt: skip
-            narrow(
-                nodes, node, now, sets, offset, is_set,
-                interval, allowed, saved, saved_allowed, level,
-            )  # fmt: skip
             if now == 3:
                 level -= 1
                 continue
@@ -259,7 +265,5 @@ def _walk(table, trees, owners, rows, given, sums, path, row_sets, listed):
                         whole_sums, whole_start,
                     )  # fmt: skip
             if any_row:
-                level += 1
+                level = go_down(child, node_at, turn, level)
                 n_sets[level] = count
-                node_at[level] = child
-                turn[level] = 0

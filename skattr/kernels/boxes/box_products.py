@@ -17,8 +17,10 @@ from skattr.kernels.boxes.layout import (
     LOW,
     add_own,
     add_total,
-    narrow,
+    go_down,
     new_path,
+    next_turn,
+    start_walk,
 )
 from skattr.kernels.compiled import inlined, kernel
 
@@ -111,17 +113,13 @@ def _walk(table, trees, owners, cumulated, sums, path, masses):
     for i in range(trees.shape[0]):
         t = trees[i]
         output = roots[t, 1]
-        level = np.int64(0)  # for a literal 0 numba compiles all below once more
-        node_at[0] = roots[t, 0]
-        turn[0] = 0
+        level = start_walk(roots[t, 0], node_at, turn)
         while level >= 0:
             node = node_at[level]
             k = nodes[node, COLUMN]
-            turn[level] += 1
-            now = turn[level]
-            narrow(
-                nodes, node, now, sets, offset, is_set,
-                interval, allowed, saved, saved_allowed, level,
+            now = next_turn(
+                nodes, sets, offset, is_set,
+                node_at, turn, interval, allowed, saved, saved_allowed, level,
             )  # fmt: skip
             if now == 1:
                 saved_mass[level] = mass[k]
@@ -140,9 +138,7 @@ def _walk(table, trees, owners, cumulated, sums, path, masses):
             if n_used < 0:
                 continue
             if nodes[child, COLUMN] >= 0:
-                level += 1
-                node_at[level] = child
-                turn[level] = 0
+                level = go_down(child, node_at, turn, level)
                 continue
             box = nodes[child, LEFT]
             after[n_used] = factor[none]

@@ -5,19 +5,8 @@ At a split on an own column all rows follow x, at others each its own code. O(ro
 
 import numpy as np
 
-from skattr.kernels.boxes.layout import COLUMN, LEFT, MISSING, RIGHT, SPLIT
-from skattr.kernels.compiled import inlined, kernel
-
-
-@inlined
-def _goes_left(nodes, node, sets, is_set, code):
-    k = nodes[node, COLUMN]
-    split = nodes[node, SPLIT]
-    if is_set[k]:
-        return sets[split + code] == 1
-    if code == 0:
-        return nodes[node, MISSING] == 1
-    return code <= split
+from skattr.kernels.boxes.layout import COLUMN, LEFT, RIGHT, goes_left, split_rows
+from skattr.kernels.compiled import kernel
 
 
 def add_pinned(table, is_own, codes, x, rows, weights, out):
@@ -49,15 +38,9 @@ def _add_pinned(table, is_own, codes, x, rows, weights, out, todo):
                     out[output + o] += values[box, o] * weight
                 continue
             if is_own[k]:
-                middle = end if _goes_left(nodes, node, sets, is_set, x[k]) else begin
+                middle = end if goes_left(nodes, node, sets, is_set, x[k]) else begin
             else:
-                middle = begin
-                for i in range(begin, end):
-                    r = rows[i]
-                    if _goes_left(nodes, node, sets, is_set, codes[k, r]):
-                        rows[i] = rows[middle]
-                        rows[middle] = r
-                        middle += 1
+                middle = split_rows(nodes, node, sets, is_set, codes, rows, begin, end)
             if middle < end:
                 top += 1
                 todo[top, 0], todo[top, 1], todo[top, 2] = nodes[node, RIGHT], middle, end

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skattr.kernels.boxes.layout import COLUMN, LEFT, MISSING, RIGHT, SPLIT
+from skattr.kernels.boxes.layout import COLUMN, LEFT, RIGHT, split_rows
 from skattr.kernels.compiled import inlined, kernel
 
 
@@ -32,28 +32,6 @@ def _sum_subtrees(nodes, values, in_group, weights, subtree, asks):
             asks[node] = in_group[k] or asks[left] or asks[right]
             for o in range(subtree.shape[1]):
                 subtree[node, o] = subtree[left, o] + subtree[right, o]
-
-
-@inlined
-def _split_list(nodes, node, sets, is_set, codes, rows, begin, end):
-    """Move the rows that go left to the front of the list; return where the others begin."""
-    k = nodes[node, COLUMN]
-    split = nodes[node, SPLIT]
-    middle = begin
-    for i in range(begin, end):
-        r = rows[i]
-        code = codes[k, r]
-        if is_set[k]:
-            goes_left = sets[split + code] == 1
-        elif code == 0:
-            goes_left = nodes[node, MISSING] == 1
-        else:
-            goes_left = code <= split
-        if goes_left:
-            rows[i] = rows[middle]
-            rows[middle] = r
-            middle += 1
-    return middle
 
 
 class Room(NamedTuple):
@@ -116,7 +94,7 @@ def _add_group(table, in_group, weights, plain, codes, out, room):
             middle_left = end
             middle_right = begin
             if in_group[nodes[node, COLUMN]]:
-                middle_left = _split_list(nodes, node, sets, is_set, codes, rows, begin, end)
+                middle_left = split_rows(nodes, node, sets, is_set, codes, rows, begin, end)
                 middle_right = middle_left
             top += 1
             todo[top, 0], todo[top, 1], todo[top, 2] = nodes[node, RIGHT], middle_right, end

@@ -1,8 +1,8 @@
 """The table of nodes, the box along a path, and the sums that all kernels on boxes share.
 
-Tuples of arrays end at the kernel's door: inside, numba counts references for each of their
-members at each call, which costs more than the work. For the same reason each kernel has the
-descent itself (left, right, back) written out.
+A walk with a box along its path is a loop: `start_walk` at a root, then `next_turn` at the node of
+the current level (left, right, back), and `go_down` to a child that is worth it. Kernels that send
+lists of rows down share `goes_left` and `split_rows`.
 """
 
 from typing import NamedTuple
@@ -80,6 +80,39 @@ def new_path(table):
 
 
 @inlined
+def start_walk(root, node_at, turn):
+    """Put the path at a root; return its level."""
+    node_at[0] = root
+    turn[0] = 0
+    return np.int64(0)  # for a literal 0 numba compiles the loop of the caller once more
+
+
+@inlined
+def go_down(child, node_at, turn, level):
+    """Put the path at a child of its node; return the child's level."""
+    node_at[level + 1] = child
+    turn[level + 1] = 0
+    return level + 1
+
+
+@inlined
+def next_turn(
+    nodes, sets, offset, is_set, node_at, turn, interval, allowed, saved, saved_allowed, level
+):
+    """Return 1 and make the box that of the left child, then 2 and the right one, then 3.
+
+    After 3 the box is that of the node again.
+    """
+    turn[level] += 1
+    now = turn[level]
+    narrow(
+        nodes, node_at[level], now, sets, offset, is_set,
+        interval, allowed, saved, saved_allowed, level,
+    )  # fmt: skip
+    return now
+
+
+@inlined
 def narrow(nodes, node, turn, sets, offset, is_set, interval, allowed, saved, saved_allowed, level):
     """Make the box that of the left child (turn 1), of the right one (2), of the node again (3)."""
     k = nodes[node, COLUMN]
@@ -105,6 +138,31 @@ def narrow(nodes, node, turn, sets, offset, is_set, interval, allowed, saved, sa
     interval[LOW, k] = low
     interval[HIGH, k] = high
     interval[ADMITS, k] = admits
+
+
+@inlined
+def goes_left(nodes, node, sets, is_set, code):
+    """Tell whether a code of the column of a split goes left."""
+    split = nodes[node, SPLIT]
+    if is_set[nodes[node, COLUMN]]:
+        return sets[split + code] == 1
+    if code == 0:
+        return nodes[node, MISSING] == 1
+    return code <= split
+
+
+@inlined
+def split_rows(nodes, node, sets, is_set, codes, rows, begin, end):
+    """Move the rows that go left to the front of the list; return where the others begin."""
+    k = nodes[node, COLUMN]
+    middle = begin
+    for i in range(begin, end):
+        r = rows[i]
+        if goes_left(nodes, node, sets, is_set, codes[k, r]):
+            rows[i] = rows[middle]
+            rows[middle] = r
+            middle += 1
+    return middle
 
 
 @inlined

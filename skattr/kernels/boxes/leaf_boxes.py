@@ -1,8 +1,15 @@
 """The boxes of trees, as ranges of codes."""
 
-import numpy as np
-
-from skattr.kernels.boxes.layout import COLUMN, HIGH, LEFT, LOW, narrow, new_path
+from skattr.kernels.boxes.layout import (
+    COLUMN,
+    HIGH,
+    LEFT,
+    LOW,
+    go_down,
+    new_path,
+    next_turn,
+    start_walk,
+)
 from skattr.kernels.compiled import kernel
 
 
@@ -19,9 +26,7 @@ def _fill_boxes(table, low, high, output, path):
     nodes, roots, _, sets, offset, is_set, _ = table
     node_at, turn, interval, allowed, saved, saved_allowed = path
     for t in range(roots.shape[0]):
-        level = np.int64(0)  # for a literal 0 numba compiles all below once more
-        node_at[0] = roots[t, 0]
-        turn[0] = 0
+        level = start_walk(roots[t, 0], node_at, turn)
         while level >= 0:
             node = node_at[level]
             if nodes[node, COLUMN] < 0:
@@ -32,15 +37,11 @@ def _fill_boxes(table, low, high, output, path):
                     high[box, k] = interval[HIGH, k]
                 level -= 1
                 continue
-            turn[level] += 1
-            now = turn[level]
-            narrow(
-                nodes, node, now, sets, offset, is_set,
-                interval, allowed, saved, saved_allowed, level,
+            now = next_turn(
+                nodes, sets, offset, is_set,
+                node_at, turn, interval, allowed, saved, saved_allowed, level,
             )  # fmt: skip
             if now == 3:
                 level -= 1
                 continue
-            level += 1
-            node_at[level] = nodes[node, now]
-            turn[level] = 0
+            level = go_down(nodes[node, now], node_at, turn, level)

@@ -58,10 +58,6 @@ def index_rows(codes, weights, offset):
     d, n = codes.shape
     start = np.zeros(offset[-1] + 1, np.int64)
     order = np.empty((d, n), np.int32)
-    prefixes = np.empty((d, n // STRIDE + 1, -(-n // WORD)), np.uint64)
-    stretch = (np.arange(n) // STRIDE).astype(np.int16)
-    stretches = np.arange(n // STRIDE + 1, dtype=np.int16)
-    stretch_of = np.empty(n, np.int16)
     for k in range(d):
         few = offset[k + 1] - offset[k] <= 2**16  # small integers sort fast
         column = codes[k].astype(np.uint16) if few else codes[k]
@@ -69,17 +65,31 @@ def index_rows(codes, weights, offset):
             codes[k], minlength=offset[k + 1] - offset[k]
         )
         order[k] = np.argsort(column, kind="stable")
-        stretch_of[order[k]] = stretch
-        prefixes[k] = as_words(stretch_of < stretches[:, None])
     return Rows(
         codes,
         order.ravel(),
         np.cumsum(start),
-        prefixes,
+        _prefixes(order),
         as_words(codes == 0),
         weights,
         bool((weights == weights[0]).all()),
     )
+
+
+def _prefixes(order):
+    """Return the sets of the first 0, STRIDE, 2 STRIDE, … rows of each column's order."""
+    d, n = order.shape
+    n_strides, n_words = n // STRIDE, -(-n // WORD)
+    prefixes = np.zeros((d, n_strides + 1, n_words), np.uint64)
+    order = order[:, : n_strides * STRIDE]
+    first_word = np.arange(1, n_strides + 1).repeat(STRIDE) * n_words  # of the set a row is new in
+    bits = ONE << np.arange(WORD, dtype=np.uint64)
+    for k in range(d):  # bits of different rows add up to their union
+        words = first_word + (order[k] >> 6)
+        np.add.at(prefixes[k].reshape(-1), words, bits.take(order[k] & 63))
+    for i in range(2, n_strides + 1):
+        np.bitwise_or(prefixes[:, i - 1], prefixes[:, i], out=prefixes[:, i])
+    return prefixes
 
 
 @inlined
@@ -155,6 +165,8 @@ def _walk(table, trees, owners, rows, sums, path, row_sets):
     for i in range(trees.shape[0]):
         t = trees[i]
         output = roots[t, 1]
+        # written out: with layout's start_walk, next_turn and go_down `fit` of an unlimited forest
+        # took 3 to 6 % longer, and the first `fit` on a machine 0.1 s of 2.1 s
         level = np.int64(0)  # for a literal 0 numba compiles all below once more
         node_at[0] = roots[t, 0]
         turn[0] = 0

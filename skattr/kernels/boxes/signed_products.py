@@ -8,7 +8,15 @@ where nothing has mass, by the masses' absolute values.
 import numpy as np
 
 from skattr.kernels.boxes.box_products import mass_on_path
-from skattr.kernels.boxes.layout import COLUMN, LEFT, add_total, narrow, new_path
+from skattr.kernels.boxes.layout import (
+    COLUMN,
+    LEFT,
+    add_total,
+    go_down,
+    new_path,
+    next_turn,
+    start_walk,
+)
 from skattr.kernels.compiled import kernel
 
 
@@ -34,17 +42,13 @@ def _walk(table, trees, cumulated, sums, path, mass, saved_mass):
     for i in range(trees.shape[0]):
         t = trees[i]
         output = roots[t, 1]
-        level = np.int64(0)  # for a literal 0 numba compiles all below once more
-        node_at[0] = roots[t, 0]
-        turn[0] = 0
+        level = start_walk(roots[t, 0], node_at, turn)
         while level >= 0:
             node = node_at[level]
             k = nodes[node, COLUMN]
-            turn[level] += 1
-            now = turn[level]
-            narrow(
-                nodes, node, now, sets, offset, is_set,
-                interval, allowed, saved, saved_allowed, level,
+            now = next_turn(
+                nodes, sets, offset, is_set,
+                node_at, turn, interval, allowed, saved, saved_allowed, level,
             )  # fmt: skip
             if now == 1:
                 saved_mass[level] = mass[k]
@@ -57,9 +61,7 @@ def _walk(table, trees, cumulated, sums, path, mass, saved_mass):
                 continue
             mass[k] = mass_on_path(k, offset, is_set, interval, allowed, mass_of)
             if nodes[child, COLUMN] >= 0:
-                level += 1
-                node_at[level] = child
-                turn[level] = 0
+                level = go_down(child, node_at, turn, level)
                 continue
             weight = 1.0
             for c in range(mass.shape[0]):
