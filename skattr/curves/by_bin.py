@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from skattr import frames
+from skattr._typing import override
 from skattr.curves.base import ON_IT, ColumnFunction
 from skattr.curves.by_code import ByCode
 from skattr.measures.learned.bins import Bins
@@ -45,8 +46,8 @@ class ByCodeAndBin(ColumnFunction):
         self.reach = reach
         self.partial = partial
 
+    @override
     def at(self, codes: np.ndarray | None, values: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Look codes and bins up."""
         assert codes is not None
         result, off = self.at_bins(codes, self.bins.of(values))
         if len(off) and not self.partial:
@@ -67,6 +68,7 @@ class ByCodeAndBin(ColumnFunction):
         place[off] = -1
         return self.values[place], off
 
+    @override
     def table(self) -> tuple[pd.DataFrame, np.ndarray]:
         """Raise: only `SumByCodeAndBin` has a table."""
         raise NotImplementedError
@@ -95,26 +97,27 @@ class SumByCodeAndBin(ColumnFunction):
         self.partial = any(function.partial for _, function in parts)
 
     @property
+    @override
     def kind(self) -> str:
         """Steps or levels, which a column may have that the model takes for numbers or ignores."""
         levels = any(function.bins.levels is not None for _, function in self.parts)
         return "levels" if levels else self.base.kind
 
     @property
+    @override
     def of_numbers(self) -> bool:
-        """Whether the column holds numbers."""
         return self.kind == "steps" and self.base.of_numbers
 
+    @override
     def encode(self, values: Any) -> np.ndarray:
-        """Return the codes of raw values, cast as the model casts them."""
         return self.base.encode(values)
 
+    @override
     def warn_of_rounding(self, values: Any) -> None:
-        """Warn if a float32 background does not hold the values."""
         self.base.warn_of_rounding(values)
 
+    @override
     def at(self, codes: np.ndarray | None, values: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Add up what codes and bins have."""
         result, off = self.base.values[codes], [ON_IT]
         for coefficient, function in self.parts:
             part, beyond = function.at(codes, values)
@@ -122,6 +125,7 @@ class SumByCodeAndBin(ColumnFunction):
             off.append(beyond)
         return result, np.unique(np.concatenate(off))
 
+    @override
     def evaluate(self, values: Any) -> np.ndarray:
         """Evaluate it at raw values; those that lie off a part are integrated."""
         result, off = self.at(self.encode(values), values)
@@ -134,10 +138,12 @@ class SumByCodeAndBin(ColumnFunction):
         return result
 
     @property
+    @override
     def has_table(self) -> bool:
         """Whether the cells are levels, or ranges of raw values."""
         return self.base.has_table
 
+    @override
     def table(self) -> tuple[pd.DataFrame, np.ndarray]:
         """Return labels and values of all levels, or of all steps: jumps are where either has one.
 

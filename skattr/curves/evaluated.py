@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from skattr import frames
+from skattr._typing import override
 from skattr.curves.base import ON_IT, ColumnFunction
 from skattr.pieces.cells import OTHER, level_frame, missing_rows
 
@@ -33,16 +34,16 @@ class Evaluated(ColumnFunction):
         self.points = points
 
     @property
+    @override
     def of_numbers(self) -> bool:
-        """Whether the points are numbers."""
         return self.points.dtype.kind in "iuf"
 
+    @override
     def at(self, codes: np.ndarray | None, values: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Call the function."""
         return self.function(values), ON_IT
 
+    @override
     def table(self) -> tuple[pd.DataFrame, np.ndarray]:
-        """Return the function at the points."""
         return pd.DataFrame({"x": self.points}), self.function(self.points)
 
 
@@ -71,14 +72,16 @@ class EvaluatedLevels(ColumnFunction):
         self.missing = missing
         self.other = other
 
+    @override
     def levels(self) -> list[Any]:
         """Return the levels that the model tells apart, without evaluating it."""
         return self.known
 
+    @override
     def at(self, codes: np.ndarray | None, values: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Call the function."""
         return self.function(values), ON_IT
 
+    @override
     def table(self) -> tuple[pd.DataFrame, np.ndarray]:
         """Return the function at every value that the model takes."""
         with warnings.catch_warnings():
@@ -134,22 +137,23 @@ class Booleans(ColumnFunction):
     def __init__(self, function: ColumnFunction) -> None:
         self.function = function
 
+    @override
     def encode(self, values: Any) -> np.ndarray | None:
-        """Return the codes of raw values."""
         return self.function.encode(values)
 
+    @override
     def at(self, codes: np.ndarray | None, values: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Evaluate the function."""
         return self.function.at(codes, values)
 
+    @override
     def warn_of_rounding(self, values: Any) -> None:
-        """Warn if a float32 background does not hold the values."""
         self.function.warn_of_rounding(values)
 
+    @override
     def evaluate(self, values: Any) -> np.ndarray:
-        """Evaluate the function."""
         return self.function.evaluate(values)
 
+    @override
     def table(self) -> tuple[pd.DataFrame, np.ndarray]:
         """Return two levels, and missing where the function has it."""
         rows: list[tuple[Any, str]] = [(False, "level"), (True, "level")]

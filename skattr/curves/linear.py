@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from skattr._typing import override
 from skattr.curves.base import ON_IT, ColumnFunction
 from skattr.measures.learned.bins import Bins, as_numbers
 
@@ -34,12 +35,12 @@ class PiecewiseLinear(ColumnFunction):
     special: np.ndarray | None = None  # (3, k) at missing, -inf and inf, NaN if there is none
 
     @property
+    @override
     def kind(self) -> str:
-        """Linear."""
         return "linear"
 
+    @override
     def at(self, codes: np.ndarray | None, values: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Look raw numbers up."""
         x = as_numbers(values, self.name)
         u = (x - self.origin) - self.middle
         order = np.argsort(u)  # neighbours are found near one another, in half the time
@@ -84,6 +85,7 @@ class PiecewiseLinear(ColumnFunction):
         assert self.special is not None
         return None if np.isnan(self.special[0]).any() else self.special[0]
 
+    @override
     def table(self) -> tuple[pd.DataFrame, np.ndarray]:
         """Return all knots, one number beyond them on either side, and missing."""
         return SumOfLines(np.zeros(self.values.shape[1]), [(1.0, self)]).table()
@@ -104,11 +106,12 @@ class SumOfLines(ColumnFunction):
         self.constant = constant
         self.parts = parts
 
+    @override
     def at(self, codes: np.ndarray | None, values: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Add the parts up."""
         parts = [coefficient * part.at(None, values)[0] for coefficient, part in self.parts]
         return self.constant + sum(parts), ON_IT
 
+    @override
     def table(self) -> tuple[pd.DataFrame, np.ndarray]:
         """Return all knots, one number beyond them on either side, and missing."""
         x = np.unique(np.concatenate([part.breaks() for _, part in self.parts]))

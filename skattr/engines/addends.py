@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from skattr._typing import override
 from skattr.attributions import Attributions
 from skattr.curves.base import ColumnFunction
 from skattr.engines.base import Engine, Integral, Rows, RunOptions
@@ -53,24 +54,24 @@ class Addends(Engine):
         able = (engine for engine in self.engines if engine.refuses(addend, measure) is None)
         return next(able, None)
 
+    @override
     def objection(self, pieces: Sum, measure: Measure) -> str | None:
-        """Return which addend no engine serves, or None."""
         for addend in pieces.addends:
             if self._engine(addend, measure) is None:
                 return f"no engine has a view of {measure!r} for {addend.describe()}"
         return None
 
+    @override
     def cost(self, pieces: Sum, measure: Measure) -> str:
-        """Describe the cost of each addend."""
         pairs = [(self._engine(addend, measure), addend) for addend in pieces.addends]
         return "; and ".join(
             f"{engine.name}: {engine.cost(addend, measure)}" for engine, addend in pairs if engine
         )
 
+    @override
     def prepare(
         self, pieces: Sum, measure: Measure, attributions: Attributions, options: RunOptions
     ) -> list[Addend]:
-        """Prepare all addends."""
         curved = attributions if measure.depends != "nothing" else ()
         result = []
         for addend in pieces.addends:
@@ -80,15 +81,15 @@ class Addends(Engine):
             result.append(Addend(engine, state, curved))
         return result
 
+    @override
     def merge(self, a: list[Addend], b: list[Addend]) -> list[Addend]:
-        """Join the batches of all addends."""
         return [
             replace(x, state=x.engine.merge(x.state, y.state), curves=[])
             for x, y in zip(a, b, strict=True)
         ]
 
+    @override
     def finish(self, pieces: Sum, state: list[Addend], options: RunOptions) -> list[Addend]:
-        """Finish all addends."""
         result = []
         for part, addend in zip(pieces.addends, state, strict=True):
             finished = addend.engine.finish(part, addend.state, options)
@@ -96,8 +97,8 @@ class Addends(Engine):
             result.append(replace(addend, state=finished, curves=curves))
         return result
 
+    @override
     def mean(self, pieces: Sum, state: list[Addend]) -> Estimate:
-        """Return the sum of the means."""
         total = Estimate(np.zeros(pieces.n_outputs))
         for part, addend in zip(pieces.addends, state, strict=True):
             mean = addend.engine.mean(part, addend.state)
@@ -105,6 +106,7 @@ class Addends(Engine):
             total = total + mean
         return total
 
+    @override
     def integrate(
         self,
         pieces: Any,
@@ -114,7 +116,6 @@ class Addends(Engine):
         chosen: list[int],
         options: RunOptions,
     ) -> Integral:
-        """Return the sum of the addends' values."""
         result = np.zeros((len(rows.X), len(chosen), pieces.n_outputs))
         for part, addend in zip(pieces.addends, state, strict=True):
             met, codes = part.meet(rows.X)

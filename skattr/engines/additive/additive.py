@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from skattr._typing import override
 from skattr.attributions import Attributions
 from skattr.engines import backgrounds, laws
 from skattr.engines.base import Engine, Integral, Rows, RunOptions
@@ -38,18 +39,18 @@ class AdditiveTerms(Engine):
     views = ("rows", "factors")
     gives = "exact; groups"
 
+    @override
     def objection(self, pieces: Additive, measure: Measure) -> str | None:
-        """Return which law has no exact mean, or None."""
         return why_inexact(measure, lambda law, k: laws.mean(law, pieces, k))
 
+    @override
     def cost(self, pieces: Additive, measure: Measure) -> str:
-        """Describe one evaluation per row."""
         return "fit: one evaluation per row; explain: one term per value"
 
+    @override
     def prepare(
         self, pieces: Additive, measure: Measure, attributions: Attributions, options: RunOptions
     ) -> Means:
-        """Sum the terms over the background, or keep the laws."""
         if "rows" in measure.views:
             background, _ = measure.rows()
             weight = float(background.weights.sum())
@@ -60,23 +61,24 @@ class AdditiveTerms(Engine):
             [(share, [laws.as_means(law, pieces) for law in each]) for share, each in components]
         )
 
+    @override
     def merge(self, a: Means, b: Means) -> Means:
-        """Join the laws."""
         return Means(laws.merge_components(a.components, b.components))
 
+    @override
     def finish(self, pieces: Additive, state: Means, options: RunOptions) -> Means:
-        """Make the means."""
         means = [
             share * np.array([laws.mean(law, pieces, k) for k, law in enumerate(each)])
             for share, each in state.components
         ]
         return replace(state, means=np.sum(means, axis=0))
 
+    @override
     def mean(self, pieces: Additive, state: Means) -> Estimate:
-        """Return the integral of f where nothing is pinned."""
         assert state.means is not None
         return Estimate(pieces.constant + state.means.sum(axis=0))
 
+    @override
     def integrate(
         self,
         pieces: Any,

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from skattr import frames
+from skattr._typing import override
 from skattr.attributions import Attributions
 from skattr.engines.base import Engine, Integral, Rows, RunOptions
 from skattr.engines.estimates import Estimate
@@ -30,21 +31,22 @@ class AffineMeans(Engine):
     gives = "exact, if all terms are affine; groups"
     knows_mean = False
 
+    @override
     def objection(self, pieces: Additive, measure: Measure) -> str | None:
-        """Return which column has a term that is not affine, or None."""
         bent = [name for k, name in enumerate(pieces.names) if not pieces.is_affine(k)]
         return f"the term of column {bent[0]!r} is not known to be affine" if bent else None
 
+    @override
     def cost(self, pieces: Additive, measure: Measure) -> str:
-        """Describe one evaluation per value."""
         return "explain: one evaluation per value"
 
+    @override
     def prepare(
         self, pieces: Additive, measure: Measure, attributions: Attributions, options: RunOptions
     ) -> Measure:
-        """Keep the measure, which knows its centres."""
         return measure
 
+    @override
     def integrate(
         self,
         pieces: Any,
@@ -54,7 +56,6 @@ class AffineMeans(Engine):
         chosen: list[int],
         options: RunOptions,
     ) -> Integral:
-        """Return the model's values at the centres of all rows and attributions."""
         X = rows.X
         result = np.empty((len(X), len(chosen), pieces.n_outputs))
         for start in range(0, len(X), ROW_BLOCK):

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from skattr._typing import override
 from skattr.attributions import Attributions
 from skattr.engines.base import Engine, Integral, Rows, RunOptions
 from skattr.engines.estimates import Estimate
@@ -38,17 +39,17 @@ class BinnedAdditive(Engine):
     views = ("bins",)
     gives = "exact; groups row by row"
 
+    @override
     def cost(self, pieces: Additive, measure: Measure) -> str:
-        """Describe one evaluation per row."""
         return (
             "fit: one evaluation per row; explain: one term and one lookup per value, for a group "
             "one sum over the background"
         )
 
+    @override
     def prepare(
         self, pieces: Additive, measure: Any, attributions: Attributions, options: RunOptions
     ) -> Others:
-        """Sum the terms of the other columns over the rows of each bin."""
         background, weights = measure.bins()
         n, k = len(background), pieces.n_outputs
         columns = list(range(len(background.names)))
@@ -73,10 +74,11 @@ class BinnedAdditive(Engine):
         ]
         return Others(weights.released(), pieces.constant + total, tables)
 
+    @override
     def mean(self, pieces: Additive, state: Others) -> Estimate:
-        """Return E f."""
         return Estimate(state.mean)
 
+    @override
     def integrate(
         self,
         pieces: Any,
@@ -86,7 +88,6 @@ class BinnedAdditive(Engine):
         chosen: list[int],
         options: RunOptions,
     ) -> Integral:
-        """Return the own terms, and what the others are given the own bins."""
         X = rows.X
         result = np.empty((len(X), len(chosen), pieces.n_outputs))
         for i, a in enumerate(chosen):

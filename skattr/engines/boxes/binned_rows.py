@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from skattr import frames
+from skattr._typing import override
 from skattr.attributions import Attributions
 from skattr.curves.base import ColumnFunction
 from skattr.curves.by_bin import ByCodeAndBin
@@ -57,17 +58,17 @@ class BinnedRows(Engine):
     gives = "exact curves; groups row by row"
     needs_partition = True
 
+    @override
     def cost(self, pieces: Boxes, measure: Measure) -> str:
-        """Describe one pass over the background."""
         return (
             "fit: one pass of the background down all trees; explain: one lookup per value, for a "
             "group one pass of the background"
         )
 
+    @override
     def prepare(
         self, pieces: Boxes, measure: Any, attributions: Attributions, options: RunOptions
     ) -> State:
-        """Push all rows down all trees."""
         background, weights = measure.bins()
         grid, codes = encode(background, pieces.grid, options.n_jobs)
         pieces = pieces.on(grid)
@@ -90,16 +91,17 @@ class BinnedRows(Engine):
             codes if rest else None,
         )
 
+    @override
     def mean(self, pieces: Boxes, state: State) -> Estimate:
-        """Return E f."""
         return Estimate(state.mean)
 
+    @override
     def curves(
         self, pieces: Boxes, state: State, attributions: Attributions
     ) -> Sequence[ColumnFunction | None]:
-        """Return the curves of single columns."""
         return state.curves
 
+    @override
     def integrate(
         self,
         pieces: Any,

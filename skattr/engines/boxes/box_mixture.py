@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from skattr import frames
+from skattr._typing import override
 from skattr.attributions import Attributions
 from skattr.curves.base import ColumnFunction
 from skattr.curves.mixed import Mixed
@@ -48,8 +49,8 @@ class BoxMixture(Engine):
     knows_mean = False
     smooth = True
 
+    @override
     def objection(self, pieces: Boxes, measure: Measure) -> str | None:
-        """Return which columns are not cut into ranges, or None."""
         partitions = [pieces.grid.partition(k) for k in range(len(pieces.grid.cells))]
         odd = [
             name
@@ -60,17 +61,17 @@ class BoxMixture(Engine):
             return f"the steps in front of the model do not turn ranges of {odd} into ranges"
         return None
 
+    @override
     def cost(self, pieces: Boxes, measure: Measure) -> str:
-        """Describe one product per box and component."""
         return (
             f"fit: one product per box ({pieces.n_boxes:,}) and component; explain: one lookup per "
             "value and component"
         )
 
+    @override
     def prepare(
         self, pieces: Boxes, measure: Any, attributions: Attributions, options: RunOptions
     ) -> State:
-        """Sum over the boxes."""
         mixture, names, components = measure.mixture()
         sums = []
         for laws in components:
@@ -78,10 +79,10 @@ class BoxMixture(Engine):
             sums.append(sum_products(pieces, attributions, sides, options))
         return State(mixture, names, sums)
 
+    @override
     def curves(
         self, pieces: Boxes, state: State, attributions: Attributions
     ) -> list[ColumnFunction | None]:
-        """Return the curves of single columns."""
         parts = [sums.curves(pieces, attributions) for sums in state.sums]
         result: list[ColumnFunction | None] = []
         for (k, *_), *curves in zip(attributions, *parts, strict=True):
@@ -90,6 +91,7 @@ class BoxMixture(Engine):
             result.append(mixed if values else None)
         return result
 
+    @override
     def integrate(
         self,
         pieces: Any,
@@ -99,7 +101,6 @@ class BoxMixture(Engine):
         chosen: list[int],
         options: RunOptions,
     ) -> Integral:
-        """Return the values of groups."""
         codes, sums = rows.codes, state.sums
         parts = np.array([each.integrate(pieces, codes, attributions, chosen) for each in sums])
         result = np.empty(parts.shape[1:])

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from skattr._typing import override
 from skattr.attributions import Attributions
 from skattr.curves.base import ColumnFunction
 from skattr.engines.backgrounds import encode
@@ -55,20 +56,20 @@ class BoxProducts(Engine):
     gives = "exact curves; groups"
     needs_partition = True
 
+    @override
     def objection(self, pieces: Boxes, measure: Measure) -> str | None:
-        """Return which law has no exact masses, or None."""
         return why_inexact(
             measure, lambda law, k: masses(law, encode(measure.background_, pieces.grid)[0], k)
         )
 
+    @override
     def cost(self, pieces: Boxes, measure: Measure) -> str:
-        """Describe one product per box."""
         return f"fit: one product per box ({pieces.n_boxes:,}); explain: one lookup per value"
 
+    @override
     def prepare(
         self, pieces: Boxes, measure: Measure, attributions: Attributions, options: RunOptions
     ) -> Laws:
-        """Keep what the laws know of each code."""
         components, pinned = measure.factors()
         grid, _ = encode(measure.background_, pieces.grid, options.n_jobs)
         coded = [
@@ -76,12 +77,12 @@ class BoxProducts(Engine):
         ]
         return Laws(coded, attributions if pinned else (), grid)
 
+    @override
     def merge(self, a: Laws, b: Laws) -> Laws:
-        """Join the laws."""
         return Laws(merge_components(a.components, b.components), a.attributions, a.grid)
 
+    @override
     def finish(self, pieces: Boxes, state: Laws, options: RunOptions) -> Laws:
-        """Sum over the boxes."""
         parts = []
         pieces = pieces.on(state.grid)
         for share, laws in state.components:
@@ -91,18 +92,19 @@ class BoxProducts(Engine):
             state.components, state.attributions, state.grid, functools.reduce(operator.add, parts)
         )
 
+    @override
     def mean(self, pieces: Boxes, state: Laws) -> Estimate:
-        """Return the integral of f against the product itself."""
         assert state.sums is not None
         return Estimate(state.sums.mean(pieces))
 
+    @override
     def curves(
         self, pieces: Boxes, state: Laws, attributions: Attributions
     ) -> Sequence[ColumnFunction | None]:
-        """Return the curves of single columns."""
         assert state.sums is not None
         return state.sums.curves(pieces, attributions)
 
+    @override
     def integrate(
         self,
         pieces: Any,
@@ -112,5 +114,4 @@ class BoxProducts(Engine):
         chosen: list[int],
         options: RunOptions,
     ) -> Integral:
-        """Return the values of groups and of open columns."""
         return Integral(Estimate(state.sums.integrate(pieces, rows.codes, attributions, chosen)))

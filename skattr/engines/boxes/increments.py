@@ -15,6 +15,7 @@ import joblib
 import numpy as np
 
 from skattr import frames
+from skattr._typing import override
 from skattr.attributions import Attributions
 from skattr.engines.base import Engine, Integral, Rows, RunOptions
 from skattr.engines.boxes.box_sums import add_trees
@@ -56,8 +57,8 @@ class Increments(Engine):
     gives = "exact, row by row; groups"
     knows_mean = False
 
+    @override
     def objection(self, pieces: Boxes, measure: Any) -> str | None:
-        """Return which column is not cut into ranges, or None."""
         for k, name in enumerate(pieces.grid.names):
             partition = pieces.grid.partition(k)
             low, high = measure.sides_[k]
@@ -65,19 +66,19 @@ class Increments(Engine):
                 return f"what the model tells apart in column {name!r} is not known as ranges"
         return None
 
+    @override
     def suits(self, pieces: Any, measure: Any, options: RunOptions) -> str | None:
-        """Return why a grid is better, or None."""
         return _too_many(pieces, measure, options)
 
+    @override
     def cost(self, pieces: Boxes, measure: Any) -> str:
-        """Describe the work per value."""
         what = "one product" if measure.product else "the integrand at the corners"
         return f"explain: {what} for each of {pieces.n_boxes:,} boxes per value"
 
+    @override
     def prepare(
         self, pieces: Boxes, measure: Any, attributions: Attributions, options: RunOptions
     ) -> Cuts:
-        """Cut the domain where the model does, and find the corners of its boxes."""
         reason = _too_many(pieces, measure, options)
         if reason is not None:
             raise ValueError(f"{self.name} cannot serve {measure!r}: {reason}")
@@ -86,6 +87,7 @@ class Increments(Engine):
         corners = None if measure.product else _corners(pieces, ends, codes)
         return Cuts(measure, ends, codes, corners)
 
+    @override
     def integrate(
         self,
         pieces: Any,
@@ -95,7 +97,6 @@ class Increments(Engine):
         chosen: list[int],
         options: RunOptions,
     ) -> Integral:
-        """Return the sums over boxes."""
         X = rows.X
         result = np.empty((len(X), len(chosen), pieces.n_outputs))
         if state.measure.product:

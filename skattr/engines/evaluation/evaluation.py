@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from skattr import frames
+from skattr._typing import override
 from skattr.attributions import Attributions
 from skattr.engines.base import Engine, Integral, Rows, RunOptions
 from skattr.engines.estimates import Estimate
@@ -30,20 +31,22 @@ class Evaluation(Engine):
     gives = "exact, one evaluation per atom"
     knows_mean = False
 
+    @override
     def cost(self, pieces: Pieces, measure: Measure) -> str:
-        """Describe one evaluation per atom."""
         return "explain: one evaluation per atom of a row"
 
+    @override
     def prepare(
         self, pieces: Pieces, measure: Measure, attributions: Attributions, options: RunOptions
     ) -> Measure:
-        """Keep the measure, which makes the atoms."""
         return measure
 
+    @override
     def merge(self, a: Measure, b: Measure) -> Measure:
         """Keep either: atoms do not depend on the background."""
         return a
 
+    @override
     def integrate(
         self,
         pieces: Any,
@@ -53,7 +56,6 @@ class Evaluation(Engine):
         chosen: list[int],
         options: RunOptions,
     ) -> Integral:
-        """Return the weighted sums over the atoms, which all attributions share."""
         X = rows.X
         result = np.zeros((len(X), len(chosen), pieces.n_outputs))
         step = getattr(state, "rows_at_once", ROW_BLOCK)

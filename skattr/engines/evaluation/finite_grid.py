@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from skattr._typing import override
 from skattr.attributions import Attributions
 from skattr.engines.base import Engine, Integral, Rows, RunOptions
 from skattr.engines.estimates import Estimate
@@ -40,42 +41,43 @@ class FiniteGrid(Engine):
     views = ("factors",)
     gives = "exact, if columns have few values"
 
+    @override
     def objection(self, pieces: Pieces, measure: Measure) -> str | None:
-        """Return why there are infinitely many combinations, or None."""
         if measure.depends == "attribution" or not is_finite(ProductPoints.of(measure), ()):
             return "a column's law has more than finitely many values"
         return None
 
+    @override
     def suits(self, pieces: Pieces, measure: Any, options: RunOptions) -> str | None:
-        """Return why not all combinations are evaluated, or None."""
         return _too_many(ProductPoints.of(measure), options)
 
+    @override
     def cost(self, pieces: Pieces, measure: Measure) -> str:
-        """Describe the combinations."""
         return "explain: every combination of the other columns' values for each distinct own value"
 
+    @override
     def prepare(
         self, pieces: Pieces, measure: Any, attributions: Attributions, options: RunOptions
     ) -> Combinations:
-        """Keep the values and their weights."""
         points = ProductPoints.of(measure)
         reason = _too_many(points, options)
         if reason is not None:
             raise ValueError(f"{self.name} cannot serve {measure!r}: {reason}")
         return Combinations(points)
 
+    @override
     def merge(self, a: Combinations, b: Combinations) -> Combinations:
-        """Join the laws of two batches."""
         return Combinations(a.points.merge(b.points))
 
+    @override
     def finish(self, pieces: Any, state: Combinations, options: RunOptions) -> Combinations:
-        """Sum over all combinations where nothing is pinned."""
         return replace(state, mean=_pinned(pieces.output, state.points, None, ()))
 
+    @override
     def mean(self, pieces: Any, state: Combinations) -> Estimate:
-        """Return the mean over all combinations."""
         return Estimate(state.mean)
 
+    @override
     def integrate(
         self,
         pieces: Any,
@@ -85,7 +87,6 @@ class FiniteGrid(Engine):
         chosen: list[int],
         options: RunOptions,
     ) -> Integral:
-        """Return the means over the combinations of the other columns."""
         value = partial(_pinned, pieces.output, state.points)
         return Integral(Estimate(at_distinct(value, rows.X, attributions, chosen, options)))
 

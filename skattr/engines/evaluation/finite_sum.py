@@ -16,6 +16,7 @@ import numpy as np
 
 from skattr import frames
 from skattr._files.storage import PicklableTable
+from skattr._typing import override
 from skattr.attributions import Attributions
 from skattr.engines.base import Engine, Integral, Rows, RunOptions
 from skattr.engines.estimates import Estimate
@@ -47,13 +48,14 @@ class FiniteSum(Engine):
     views = ("rows", "bins")
     gives = "exact, one model call per distinct value"
 
+    @override
     def cost(self, pieces: Pieces, measure: Measure) -> str:
-        """Describe the calls of the model."""
         if measure.depends == "nothing":
             return "fit: one evaluation per row"
         which = "the rows that have weight" if "bins" in measure.views else "the whole background"
         return f"explain: one evaluation of {which} for each distinct own value"
 
+    @override
     def prepare(
         self, pieces: Pieces, measure: Any, attributions: Attributions, options: RunOptions
     ) -> RowSum:
@@ -68,17 +70,18 @@ class FiniteSum(Engine):
         kept = PicklableTable(frames.copy(background.X)) if pinned else None
         return RowSum(total, background.weights.copy(), kept, given)
 
+    @override
     def merge(self, a: RowSum, b: RowSum) -> RowSum:
-        """Put one batch behind the other."""
         kept = None
         if a.kept is not None and b.kept is not None:
             kept = PicklableTable(frames.concatenate([a.kept.X, b.kept.X]))
         return RowSum(a.total + b.total, np.concatenate([a.weights, b.weights]), kept)
 
+    @override
     def mean(self, pieces: Pieces, state: RowSum) -> Estimate:
-        """Return E f."""
         return Estimate(state.total / state.weights.sum())
 
+    @override
     def integrate(
         self,
         pieces: Any,
@@ -88,12 +91,12 @@ class FiniteSum(Engine):
         chosen: list[int],
         options: RunOptions,
     ) -> Integral:
-        """Return the mean of f over the background with the own values of each row put into it."""
         value = partial(_pinned_mean, pieces.output, state)
         each = f", each one call of the model on {_rows_a_call(state)}; {SMALLER}"
         values = at_distinct(value, rows.X, attributions, chosen, options, each=each)
         return Integral(Estimate(values))
 
+    @override
     def outlook(self, state: RowSum, attributions: Attributions) -> str:
         """Say how many calls of the model it takes to explain the background itself."""
         if state.kept is None:

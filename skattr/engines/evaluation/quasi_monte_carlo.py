@@ -24,6 +24,7 @@ import numpy as np
 from scipy.stats import qmc
 
 from skattr import frames
+from skattr._typing import override
 from skattr.attributions import Attributions
 from skattr.engines.base import Engine, Integral, Rows, RunOptions
 from skattr.engines.estimates import Estimate, standard_error
@@ -77,38 +78,39 @@ class QuasiMonteCarlo(Engine):
     def __init__(self, replicates: int = 16) -> None:
         self.replicates = replicates
 
+    @override
     def has_mean(self, measure: Measure) -> bool:
         """Tell whether the reference is a product, as the measure is."""
         return "factors" in measure.views
 
+    @override
     def cost(self, pieces: Pieces, measure: Measure) -> str:
-        """Describe the points."""
         return (
             f"explain: {self.replicates} replicates of {FIRST} points or more for each distinct "
             f"{'row' if measure.depends == 'row' else 'own value'}"
         )
 
+    @override
     def evaluations(self, states: list, options: RunOptions) -> str:
-        """Describe how many evaluations a value takes."""
         first = most = self._first(options.max_evals) * self.replicates
         while 2 * most <= options.max_evals:
             most *= 2
         return f"{first:,} to {most:,} evaluations per value"
 
+    @override
     def prepare(
         self, pieces: Pieces, measure: Measure, attributions: Attributions, options: RunOptions
     ) -> Source:
-        """Keep what makes the points."""
         self._first(options.max_evals)
         points = ProductPoints.of(measure) if "factors" in measure.views else measure
         return Source(points, measure.mass is None, measure.depends == "row")
 
+    @override
     def merge(self, a: Source, b: Source) -> Source:
-        """Join the laws of two batches."""
         return Source(a.points.merge(b.points), a.varies, a.by_row)
 
+    @override
     def finish(self, pieces: Any, state: Source, options: RunOptions) -> Source:
-        """Sum f over the points of a product where nothing is pinned."""
         if not isinstance(state.points, ProductPoints):
             return state
         assert options.error is not None
@@ -126,10 +128,11 @@ class QuasiMonteCarlo(Engine):
                 break
         return replace(state, sums=sums, mean=mean)
 
+    @override
     def mean(self, pieces: Any, state: Source) -> Estimate | None:
-        """Return the mean over the points of a product."""
         return None if state.mean is None else Estimate.sampled(state.mean)
 
+    @override
     def integrate(
         self,
         pieces: Any,
@@ -139,7 +142,6 @@ class QuasiMonteCarlo(Engine):
         chosen: list[int],
         options: RunOptions,
     ) -> Integral:
-        """Return the mean over the points of each scrambling, as replicates."""
         X = rows.X
         values: list[tuple[int, tuple]] = []  # the row and the columns of each distinct value
         which = np.empty((len(X), len(chosen)), int)

@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from skattr._typing import override
 from skattr.attributions import Attributions
 from skattr.engines.base import Engine, Integral, Rows, RunOptions
 from skattr.engines.estimates import Estimate
@@ -79,8 +80,8 @@ class Riemann(Engine):
         self.rule = rule
         self.points = points
 
+    @override
     def suits(self, pieces: Pieces, measure: Any, options: RunOptions) -> str | None:
-        """Return why quasi-random points are better, or None."""
         if "increments" in measure.views or measure.depends == "attribution":
             return None  # the one has no other engine, the other one free column
         if isinstance(pieces, ReluNetwork):
@@ -94,18 +95,19 @@ class Riemann(Engine):
             return f"its grid has {size} cells, max_evals is {options.max_evals}"
         return None
 
+    @override
     def has_mean(self, measure: Measure) -> bool:
         """Tell whether the reference is a product, as the measure is."""
         return "factors" in measure.views
 
+    @override
     def cost(self, pieces: Pieces, measure: Measure) -> str:
-        """Describe the grids."""
         side = f"{FIRST}, {SECOND}, …" if self.points is None else str(self.points)
         what = "row" if measure.depends == "row" else "own value"
         return f"explain: grids of {side} points per free column for each distinct {what}"
 
+    @override
     def evaluations(self, states: list[Grids], options: RunOptions) -> str:
-        """Describe how many evaluations a value takes."""
         if any(depends_on_row(one.source) for one in states):
             return "evaluations where all factors of a row have weight"
         counts = [list(self._sizes(one, options)) for one in states]
@@ -121,10 +123,10 @@ class Riemann(Engine):
         for points in self._levels(source, None, pinned, options.max_evals):
             yield n_cells(source, points, pinned)
 
+    @override
     def prepare(
         self, pieces: Pieces, measure: Any, attributions: Attributions, options: RunOptions
     ) -> Grids:
-        """Keep what makes the grids."""
         self._check()
         source = ProductPoints.of(measure) if "factors" in measure.views else measure
         state = Grids(source, measure.mass is None, measure.depends == "row")
@@ -145,21 +147,22 @@ class Riemann(Engine):
                 "Riemann(points=…); declare an integrand as a product, if it is one"
             )
 
+    @override
     def merge(self, a: Grids, b: Grids) -> Grids:
-        """Join the laws of two batches."""
         return Grids(a.source.merge(b.source), a.varies, a.by_row)
 
+    @override
     def finish(self, pieces: Any, state: Grids, options: RunOptions) -> Grids:
-        """Integrate a product where nothing is pinned."""
         if not isinstance(state.source, ProductPoints):
             return state
         value, error = self._refine(pieces.output, state, options, None, ())
         return replace(state, mean=Estimate(value, error))
 
+    @override
     def mean(self, pieces: Any, state: Grids) -> Estimate | None:
-        """Return the mean of a product."""
         return state.mean
 
+    @override
     def integrate(
         self,
         pieces: Any,
@@ -169,7 +172,6 @@ class Riemann(Engine):
         chosen: list[int],
         options: RunOptions,
     ) -> Integral:
-        """Return the sums, and how far two levels differ."""
         k = pieces.n_outputs
         refine = partial(self._refine, pieces.output, state, options)
         sums = at_distinct(refine, rows.X, attributions, chosen, options, state.by_row)

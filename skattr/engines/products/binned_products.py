@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from skattr._typing import override
 from skattr.attributions import Attributions
 from skattr.engines.base import Engine, Integral, Rows, RunOptions
 from skattr.engines.estimates import Estimate
@@ -42,17 +43,17 @@ class BinnedProducts(Engine):
     gives = "exact; groups row by row"
     needs_partition = True
 
+    @override
     def cost(self, pieces: Products, measure: Measure) -> str:
-        """Describe the products of each row."""
         return (
             f"fit: {pieces.n_terms:,} products per row; explain: as many bumps per value, for a "
             "group as many products per row"
         )
 
+    @override
     def prepare(
         self, pieces: Products, measure: Any, attributions: Attributions, options: RunOptions
     ) -> Given:
-        """Sum the products over the rows of each bin."""
         background, weights = measure.bins()
         single = [columns[0] if len(columns) == 1 else None for columns in attributions]
         bins = np.stack(
@@ -78,10 +79,11 @@ class BinnedProducts(Engine):
         whole = None if kept is None else [np.concatenate(p) for p in zip(*kept, strict=True)]
         return Given(weights.released(), totals, tables, whole)
 
+    @override
     def mean(self, pieces: Products, state: Given) -> Estimate:
-        """Return E f."""
         return Estimate(value(pieces, state.totals))
 
+    @override
     def integrate(
         self,
         pieces: Any,
@@ -91,7 +93,6 @@ class BinnedProducts(Engine):
         chosen: list[int],
         options: RunOptions,
     ) -> Integral:
-        """Return the sums of the own factors, weighted by the others given the own bins."""
         X = rows.X
         result = np.empty((len(X), len(chosen), pieces.n_outputs))
         coefficients = pieces.coefficients

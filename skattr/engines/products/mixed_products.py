@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from skattr import frames
+from skattr._typing import override
 from skattr.attributions import Attributions
 from skattr.engines.base import Engine, Integral, Rows, RunOptions
 from skattr.engines.estimates import Estimate
@@ -45,25 +46,26 @@ class MixedProducts(Engine):
     needs_partition = True
     knows_mean = False
 
+    @override
     def objection(self, pieces: Products, measure: Measure) -> str | None:
-        """Return which column does not enter by an affine function, or None."""
         bent = [name for k, name in enumerate(pieces.names) if not pieces.is_affine(k)]
         return f"column {bent[0]!r} is not known to enter by an affine function" if bent else None
 
+    @override
     def cost(self, pieces: Products, measure: Measure) -> str:
-        """Describe the products of each component."""
         return f"fit: {pieces.n_terms:,} products per component; explain: as many bumps per value"
 
+    @override
     def prepare(
         self, pieces: Products, measure: Any, attributions: Attributions, options: RunOptions
     ) -> State:
-        """Multiply the means of the factors."""
         mixture, names, components = measure.mixture()
         found = [
             multiply(pieces, mean_factors(pieces, laws), attributions)[1] for laws in components
         ]
         return State(mixture, names, np.array(found))
 
+    @override
     def integrate(
         self,
         pieces: Any,
@@ -73,7 +75,6 @@ class MixedProducts(Engine):
         chosen: list[int],
         options: RunOptions,
     ) -> Integral:
-        """Return the sums of the own factors in each component, mixed."""
         k, n_components = pieces.n_outputs, len(state.others)
         X = rows.X
         result = np.zeros((len(X), len(chosen), k))

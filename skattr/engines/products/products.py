@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from skattr._typing import override
 from skattr.attributions import Attributions
 from skattr.engines.base import Engine, Integral, Rows, RunOptions
 from skattr.engines.estimates import Estimate
@@ -53,19 +54,19 @@ class ProductTerms(Engine):
     gives = "exact; groups"
     needs_partition = True
 
+    @override
     def objection(self, pieces: Products, measure: Measure) -> str | None:
-        """Return which law has no exact mean, or None."""
         return why_inexact(measure, lambda law, k: mean_factor(pieces, law, k))
 
+    @override
     def cost(self, pieces: Products, measure: Measure) -> str:
-        """Describe the products of each row."""
         once = f"fit: {pieces.n_terms:,} products per row"
         return once if measure.depends == "nothing" else f"{once}; explain: as many bumps per value"
 
+    @override
     def prepare(
         self, pieces: Products, measure: Measure, attributions: Attributions, options: RunOptions
     ) -> Weights:
-        """Sum the products over the background, or keep the laws."""
         if "rows" in measure.views:
             background, pinned = measure.rows()
             totals = np.zeros(pieces.n_terms)
@@ -79,8 +80,8 @@ class ProductTerms(Engine):
         means = [(share, [as_means(law, pieces) for law in laws]) for share, laws in components]
         return Weights(attributions if pinned else (), components=means)
 
+    @override
     def merge(self, a: Weights, b: Weights) -> Weights:
-        """Add the sums, or join the laws."""
         if a.components is None or b.components is None:
             assert a.totals is not None and a.others is not None
             return Weights(
@@ -88,8 +89,8 @@ class ProductTerms(Engine):
             )
         return Weights(a.attributions, components=merge_components(a.components, b.components))
 
+    @override
     def finish(self, pieces: Products, state: Weights, options: RunOptions) -> Weights:
-        """Multiply the means of the factors."""
         if state.components is None:
             return state
         totals = np.zeros(pieces.n_terms)
@@ -100,11 +101,12 @@ class ProductTerms(Engine):
             others += share * outside
         return replace(state, totals=totals, others=others)
 
+    @override
     def mean(self, pieces: Products, state: Weights) -> Estimate:
-        """Return the integral of f where nothing is pinned."""
         assert state.totals is not None
         return Estimate(value(pieces, state.totals / state.weight))
 
+    @override
     def integrate(
         self,
         pieces: Any,
@@ -114,7 +116,6 @@ class ProductTerms(Engine):
         chosen: list[int],
         options: RunOptions,
     ) -> Integral:
-        """Return the sums of the own factors, weighted by the others."""
         result = np.empty((len(rows.X), len(chosen), pieces.n_outputs))
         coefficients = pieces.coefficients
         tables = [state.others[None, :, a] / state.weight for a in chosen]

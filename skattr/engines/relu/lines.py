@@ -21,6 +21,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from skattr import frames
+from skattr._typing import override
 from skattr.attributions import Attributions
 from skattr.curves.base import ColumnFunction
 from skattr.curves.linear import PiecewiseLinear
@@ -59,8 +60,8 @@ class Lines(Engine):
     views = ("rows", "bins")
     gives = "exact curves; groups row by row"
 
+    @override
     def cost(self, pieces: ReluNetwork, measure: Measure) -> str:
-        """Describe the lines through all rows."""
         if measure.depends == "nothing":
             return "fit: one evaluation per row"
         return (
@@ -68,10 +69,10 @@ class Lines(Engine):
             "levels one evaluation of the background for each distinct value"
         )
 
+    @override
     def prepare(
         self, pieces: ReluNetwork, measure: Any, attributions: Attributions, options: RunOptions
     ) -> Walked:
-        """Evaluate the background."""
         given = None
         if "bins" in measure.views:
             background, given = measure.bins()
@@ -83,16 +84,16 @@ class Lines(Engine):
         total = weights @ pieces.forward(numbers)
         return Walked(total, weights, attributions, numbers if pinned else None, given)
 
+    @override
     def merge(self, a: Walked, b: Walked) -> Walked:
-        """Put one batch behind the other."""
         numbers = None
         if a.numbers is not None and b.numbers is not None:
             numbers = np.concatenate([a.numbers, b.numbers])
         weights = np.concatenate([a.weights, b.weights])
         return replace(b, total=a.total + b.total, weights=weights, numbers=numbers, curves=None)
 
+    @override
     def finish(self, pieces: ReluNetwork, state: Walked, options: RunOptions) -> Walked:
-        """Walk along all lines."""
         if state.numbers is None:
             return state
         single = [
@@ -109,16 +110,18 @@ class Lines(Engine):
                         curves[a] = _curve(walker, pieces, state, columns[0], options, shelf)
         return replace(state, curves=curves)
 
+    @override
     def mean(self, pieces: ReluNetwork, state: Walked) -> Estimate:
-        """Return E f."""
         return Estimate(state.total / state.weights.sum())
 
+    @override
     def curves(
         self, pieces: ReluNetwork, state: Walked, attributions: Attributions
     ) -> Sequence[ColumnFunction | None]:
         """Return the curves of columns of numbers."""
         return state.curves or [None] * len(attributions)
 
+    @override
     def integrate(
         self,
         pieces: Any,

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skattr import frames
+from skattr._typing import override
 from skattr.attributions import Attributions
 from skattr.engines.base import Engine, Integral, Rows, RunOptions
 from skattr.engines.estimates import Estimate
@@ -61,25 +62,26 @@ class OneLayerNormal(Engine):
     knows_mean = False
     smooth = True
 
+    @override
     def objection(self, pieces: ReluNetwork, measure: Measure) -> str | None:
-        """Return why units are not normal, or None."""
         first = FirstLayer(pieces)
         bent = [name for k, name in enumerate(pieces.names) if not first.is_affine(k)]
         reason = f"column {bent[0]!r} is not known to enter by an affine function" if bent else None
         return is_shallow(pieces) or reason
 
+    @override
     def cost(self, pieces: ReluNetwork, measure: Measure) -> str:
-        """Describe the laws of units."""
         return "explain: one normal law per unit and component for each value"
 
+    @override
     def prepare(
         self, pieces: ReluNetwork, measure: Any, attributions: Attributions, options: RunOptions
     ) -> State:
-        """Find means and variances of all units given each attribution."""
         family, names = measure.normals()
         first = FirstLayer(pieces)
         return State(family, names, [_given(first, family, columns) for columns in attributions])
 
+    @override
     def integrate(
         self,
         pieces: Any,
@@ -89,7 +91,6 @@ class OneLayerNormal(Engine):
         chosen: list[int],
         options: RunOptions,
     ) -> Integral:
-        """Return the means of the units, added up."""
         X = rows.X
         result = np.empty((len(X), len(chosen), pieces.n_outputs))
         first = FirstLayer(pieces)

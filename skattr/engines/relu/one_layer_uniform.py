@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from skattr import frames
+from skattr._typing import override
 from skattr.attributions import Attributions
 from skattr.engines.base import Engine, Integral, Rows, RunOptions
 from skattr.engines.estimates import Estimate
@@ -37,41 +38,42 @@ class OneLayerUniform(Engine):
     gives = "exact, if uniform and one hidden layer; groups"
     smooth = True
 
+    @override
     def objection(self, pieces: ReluNetwork, measure: Measure) -> str | None:
-        """Return why units are not sums of uniform numbers, or None."""
         return is_shallow(pieces) or refuses_laws(pieces, measure)
 
+    @override
     def cost(self, pieces: ReluNetwork, measure: Measure) -> str:
-        """Describe the series."""
         return "fit: one series per unit; explain: the same for each value"
 
+    @override
     def certificate(self, state: Laws) -> str:
-        """Say how far the series may be off."""
         assert state.certificate is not None
         error = state.certificate["quadrature_error"]
         return f"series are cut at {error:.1e} of the network's range"
 
+    @override
     def prepare(
         self, pieces: ReluNetwork, measure: Any, attributions: Attributions, options: RunOptions
     ) -> Laws:
-        """Keep the laws."""
         return uniform_laws(pieces, measure, attributions, self, options)
 
+    @override
     def merge(self, a: Laws, b: Laws) -> Laws:
-        """Join the laws."""
         return a.merge(b)
 
+    @override
     def finish(self, pieces: ReluNetwork, state: Laws, options: RunOptions) -> Laws:
-        """Integrate over the whole domain."""
         first = FirstLayer(pieces)
         mean, error = _values(first, state, (), np.zeros((1, len(first.bias))), options)
         return replace(state, mean=mean[0], certificate={"quadrature_error": error})
 
+    @override
     def mean(self, pieces: ReluNetwork, state: Laws) -> Estimate:
-        """Return the integral of f where nothing is pinned."""
         assert state.mean is not None
         return Estimate(state.mean)
 
+    @override
     def integrate(
         self,
         pieces: Any,
@@ -81,7 +83,6 @@ class OneLayerUniform(Engine):
         chosen: list[int],
         options: RunOptions,
     ) -> Integral:
-        """Return the means at the own values."""
         first = FirstLayer(pieces)
         X = rows.X
         result, worst = np.empty((len(X), len(chosen), pieces.n_outputs)), 0.0

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from skattr import frames
+from skattr._typing import override
 from skattr.attributions import Attributions
 from skattr.engines.base import (
     Engine,
@@ -53,38 +54,40 @@ class Polytopes(Engine):
     gives = "exact, if uniform and few columns; groups"
     smooth = True
 
+    @override
     def objection(self, pieces: ReluNetwork, measure: Measure) -> str | None:
-        """Return why the laws are not uniform on the inputs, or None."""
         return refuses_laws(pieces, measure)
 
+    @override
     def may_estimate(self, measure: Measure, options: RunOptions) -> bool:
         """Tell whether some values, those outside the domain, may turn out to be estimates."""
         return measure.depends == "own" and not is_asked_for(options.engine, self.name)
 
+    @override
     def cost(self, pieces: ReluNetwork, measure: Measure) -> str:
-        """Describe the cells."""
         once = "fit: all cells of the domain"
         return once if measure.depends == "nothing" else f"{once}; explain: all cells of a slice"
 
+    @override
     def certificate(self, state: Laws) -> str:
-        """Say how many cells there are, and whether their volumes add up."""
         assert state.certificate is not None
         cells, error = state.certificate["cells"], state.certificate["volume_error"]
         return f"{cells:,} cells in the domain, whose volumes add up to within {error:.1e} of it"
 
+    @override
     def prepare(
         self, pieces: ReluNetwork, measure: Any, attributions: Attributions, options: RunOptions
     ) -> Laws:
-        """Integrate over the whole domain."""
         laws = uniform_laws(pieces, measure, attributions, self, options)
         if self.may_estimate(measure, options) and len(laws.components) == 1:
             laws = replace(laws, points=ProductPoints.of(measure))
         return self.finish(pieces, laws, options)
 
+    @override
     def merge(self, a: Laws, b: Laws) -> Laws:
-        """Join the laws."""
         return a.merge(b)
 
+    @override
     def finish(self, pieces: ReluNetwork, state: Laws, options: RunOptions) -> Laws:
         """Integrate over the whole domain, where batches made it wider."""
         if state.mean is not None:
@@ -93,11 +96,12 @@ class Polytopes(Engine):
         mean, certificate = cells.integral(_boxes(cells.first, state, ()))
         return replace(state, mean=mean, certificate=certificate)
 
+    @override
     def mean(self, pieces: ReluNetwork, state: Laws) -> Estimate:
-        """Return the integral of f where nothing is pinned."""
         assert state.mean is not None
         return Estimate(state.mean)
 
+    @override
     def integrate(
         self,
         pieces: Any,
@@ -107,7 +111,6 @@ class Polytopes(Engine):
         chosen: list[int],
         options: RunOptions,
     ) -> Integral:
-        """Return the integrals over the slices at the own values."""
         X = rows.X
         result = np.empty((len(X), len(chosen), pieces.n_outputs))
         unknown = np.full(pieces.n_outputs, np.nan)
