@@ -9,12 +9,12 @@ import pandas as pd
 
 from skattr import frames
 from skattr._typing import override
-from skattr.curves.base import ON_IT, ColumnFunction
+from skattr.curves.base import NO_ROWS, ColumnFunction
 from skattr.pieces import Grid
 
 
 class Constant(ColumnFunction):
-    """One value, whatever the column holds: a step function without a jump.
+    """A constant: a step function without jumps.
 
     Parameters
     ----------
@@ -22,7 +22,7 @@ class Constant(ColumnFunction):
     """
 
     kind = "steps"
-    of_numbers = False  # whatever is asked has the same value
+    of_numbers = False  # all values are accepted
 
     def __init__(self, values: np.ndarray) -> None:
         self.values = values
@@ -41,7 +41,7 @@ class Constant(ColumnFunction):
 
     @override
     def at(self, codes: np.ndarray | None, values: Any) -> tuple[np.ndarray, np.ndarray]:
-        return self.values.repeat(len(values), axis=0), ON_IT
+        return self.values.repeat(len(values), axis=0), NO_ROWS
 
     @override
     def table(self) -> tuple[pd.DataFrame, np.ndarray]:
@@ -98,12 +98,11 @@ class ByCode(ColumnFunction):
 
     @override
     def at(self, codes: np.ndarray | None, values: Any) -> tuple[np.ndarray, np.ndarray]:
-        return self.values[codes], ON_IT
+        return self.values[codes], NO_ROWS
 
     @property
     @override
     def has_table(self) -> bool:
-        """Whether the cells are levels, or ranges of raw values."""
         return self.kind == "levels" or self.grid.partition(self.k) is not None
 
     @override

@@ -1,4 +1,4 @@
-"""Functions of a column that are evaluated when they are asked for, and columns of booleans."""
+"""Functions of a column that are evaluated on demand, and columns of booleans."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ import pandas as pd
 
 from skattr import frames
 from skattr._typing import override
-from skattr.curves.base import ON_IT, ColumnFunction
+from skattr.curves.base import NO_ROWS, ColumnFunction
 from skattr.pieces.cells import OTHER, level_frame, missing_rows
 
 
 class Evaluated(ColumnFunction):
-    """A function that is evaluated when it is called, shown at given points.
+    """A function that is evaluated when it is called.
 
     Parameters
     ----------
     function : callable
         Raw values → attributions (n, k).
     points : array or column
-        The values at which a table shows it.
+        The values in its table.
     """
 
     kind = "function"
@@ -40,7 +40,7 @@ class Evaluated(ColumnFunction):
 
     @override
     def at(self, codes: np.ndarray | None, values: Any) -> tuple[np.ndarray, np.ndarray]:
-        return self.function(values), ON_IT
+        return self.function(values), NO_ROWS
 
     @override
     def table(self) -> tuple[pd.DataFrame, np.ndarray]:
@@ -55,11 +55,11 @@ class EvaluatedLevels(ColumnFunction):
     function : callable
         Raw values → attributions (n, k).
     known : list
-        The levels that the model tells apart.
+        The levels that the model distinguishes.
     missing : list
         The missing values to try: None, NaN.
     other : list
-        A level that the model does not know, or nothing.
+        A level that the model does not know, or an empty list.
     """
 
     kind = "levels"
@@ -74,18 +74,16 @@ class EvaluatedLevels(ColumnFunction):
 
     @override
     def levels(self) -> list[Any]:
-        """Return the levels that the model tells apart, without evaluating it."""
         return self.known
 
     @override
     def at(self, codes: np.ndarray | None, values: Any) -> tuple[np.ndarray, np.ndarray]:
-        return self.function(values), ON_IT
+        return self.function(values), NO_ROWS
 
     @override
     def table(self) -> tuple[pd.DataFrame, np.ndarray]:
-        """Return the function at every value that the model takes."""
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of unknown categories, which are what is asked for
+            warnings.simplefilter("ignore")  # unknown categories are intended here
             levels, missing, other = self._evaluated()
         if len(missing) == 2 and np.array_equal(missing[0][1], missing[1][1], equal_nan=True):
             missing = missing[:1]
@@ -99,9 +97,9 @@ class EvaluatedLevels(ColumnFunction):
     def _evaluated(
         self,
     ) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]], list[tuple[Any, ...]]]:
-        """Return (value, attribution) of levels, missing and another level; in one call if it can.
+        """Return (value, attribution) of levels, missing and another level, in one call if it can.
 
-        A library may not hold them all in one column, and may refuse some of them.
+        A library may not accept them all in one column, and may refuse some of them.
         """
         parts = [self.known, *([missing] for missing in self.missing), self.other]
         pairs: list[list[tuple[Any, ...]]] = []
@@ -113,7 +111,7 @@ class EvaluatedLevels(ColumnFunction):
         return levels, [pair for part in missing for pair in part], other
 
     def _accepted(self, values: list[Any]) -> list[tuple[Any, ...]]:
-        """Return (value, attribution) of the values that are not refused."""
+        """Return (value, attribution) of the values that the model accepts."""
         if not values:
             return []
         with suppress(ValueError):
@@ -124,12 +122,12 @@ class EvaluatedLevels(ColumnFunction):
 
 
 class Booleans(ColumnFunction):
-    """A function of a column of booleans: two levels, and missing where it is known.
+    """A function of a column of booleans: two levels, and missing if the function has it.
 
     Parameters
     ----------
     function : ColumnFunction
-        What the model makes of the column, of any kind.
+        The function of the column, of any kind.
     """
 
     kind = "levels"
@@ -155,10 +153,9 @@ class Booleans(ColumnFunction):
 
     @override
     def table(self) -> tuple[pd.DataFrame, np.ndarray]:
-        """Return two levels, and missing where the function has it."""
         rows: list[tuple[Any, str]] = [(False, "level"), (True, "level")]
         values = self.evaluate(pd.Series([False, True]))
-        if self.function.kind == "function":  # whose table shows only what the background holds
+        if self.function.kind == "function":  # whose table has only values of the background
             with suppress(ValueError):
                 values = np.vstack([values, self.evaluate(frames.as_column([None]))])
                 rows.append(("missing", "missing"))
@@ -171,7 +168,7 @@ class Booleans(ColumnFunction):
 
 
 def _is_missing(frame: pd.DataFrame) -> np.ndarray:
-    """Tell which rows of a table stand for a missing value."""
+    """Return which rows of a table are those of missing values."""
     if "x" in frame:
         return np.asarray(frame["x"].isna())
     return np.asarray(frame["closed" if "closed" in frame else "kind"] == "missing")

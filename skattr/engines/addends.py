@@ -24,16 +24,16 @@ from skattr.pieces import Pieces, Sum
 
 @dataclass(eq=False)
 class Addend:
-    """The engine of one addend, its state, and its curves."""
+    """One addend: its engine, state and curves."""
 
     engine: Engine
     state: Any
-    attributions: Any  # those that have curves
+    attributions: Any  # the attributions that may have curves
     curves: Sequence[ColumnFunction | None] = field(default_factory=list)
 
 
 class Addends(Engine):
-    """The sum of what the engines of all addends give.
+    """The sum of the integrals of all addends, each by its own engine.
 
     Parameters
     ----------
@@ -51,8 +51,8 @@ class Addends(Engine):
         self.engines = engines
 
     def _engine(self, addend: Pieces, measure: Measure) -> Engine | None:
-        able = (engine for engine in self.engines if engine.refuses(addend, measure) is None)
-        return next(able, None)
+        engines = (each for each in self.engines if each.refuses(addend, measure) is None)
+        return next(engines, None)
 
     @override
     def objection(self, pieces: Sum, measure: Measure) -> str | None:
@@ -119,7 +119,7 @@ class Addends(Engine):
         result = np.zeros((len(rows.X), len(chosen), pieces.n_outputs))
         for part, addend in zip(pieces.addends, state, strict=True):
             met, codes = part.meet(rows.X)
-            these = Rows(rows.X, codes)
+            encoded = Rows(rows.X, codes)
             integrate = partial(addend.engine.integrate, met, addend.state)
             rest = []
             for i, a in enumerate(chosen):
@@ -128,9 +128,9 @@ class Addends(Engine):
                     rest.append(i)
                     continue
                 off = partial(integrate, attributions=attributions, chosen=[a], options=options)
-                result[:, i] += look_up(curve, these, attributions[a][0], off)
+                result[:, i] += look_up(curve, encoded, attributions[a][0], off)
             if rest:
                 wanted = [chosen[i] for i in rest]
-                integral = integrate(these, attributions, wanted, options)
+                integral = integrate(encoded, attributions, wanted, options)
                 result[:, rest] += integral.values.value
         return Integral(Estimate(result))

@@ -1,4 +1,4 @@
-"""Additive models: the own terms at x, the means of the others (MATH.md, section 5).
+"""Additive models: the terms of column j at x, the means of the others (MATH.md, section 5).
 
     phi_j(x) = c + Σ_{i in j} h_i(x_i) + Σ_{i not in j} E h_i = E f + Σ_{i in j} (h_i(x_i) - E h_i)
 
@@ -24,15 +24,15 @@ from skattr.pieces import Additive
 
 
 @dataclass(eq=False)
-class Means:
-    """What the laws say of the term of each column, and the means that follow from it."""
+class TermMeans:
+    """The laws of a mixture, summarised, and the means of all terms under it."""
 
-    components: list  # (π_c, what `laws.mean` needs of one law per column)
+    components: list  # (π_c, one law per column, as `laws.mean` takes it)
     means: np.ndarray | None = None  # (d, k)
 
 
 class AdditiveTerms(Engine):
-    """Means of the terms of all columns, and the own terms of each row."""
+    """Means of the terms of all columns, and the terms of each explained row."""
 
     name = "additive"
     kind = Additive
@@ -50,23 +50,23 @@ class AdditiveTerms(Engine):
     @override
     def prepare(
         self, pieces: Additive, measure: Measure, attributions: Attributions, options: RunOptions
-    ) -> Means:
+    ) -> TermMeans:
         if "rows" in measure.views:
             background, _ = measure.rows()
             weight = float(background.weights.sum())
             sums = backgrounds.sum_terms(background, pieces)
-            return Means([(1.0, [laws.Total(total, weight) for total in sums])])
+            return TermMeans([(1.0, [laws.Total(total, weight) for total in sums])])
         components, _ = measure.factors()
-        return Means(
+        return TermMeans(
             [(share, [laws.as_means(law, pieces) for law in each]) for share, each in components]
         )
 
     @override
-    def merge(self, a: Means, b: Means) -> Means:
-        return Means(laws.merge_components(a.components, b.components))
+    def merge(self, a: TermMeans, b: TermMeans) -> TermMeans:
+        return TermMeans(laws.merge_components(a.components, b.components))
 
     @override
-    def finish(self, pieces: Additive, state: Means, options: RunOptions) -> Means:
+    def finish(self, pieces: Additive, state: TermMeans, options: RunOptions) -> TermMeans:
         means = [
             share * np.array([laws.mean(law, pieces, k) for k, law in enumerate(each)])
             for share, each in state.components
@@ -74,7 +74,7 @@ class AdditiveTerms(Engine):
         return replace(state, means=np.sum(means, axis=0))
 
     @override
-    def mean(self, pieces: Additive, state: Means) -> Estimate:
+    def mean(self, pieces: Additive, state: TermMeans) -> Estimate:
         assert state.means is not None
         return Estimate(pieces.constant + state.means.sum(axis=0))
 
@@ -88,7 +88,6 @@ class AdditiveTerms(Engine):
         chosen: list[int],
         options: RunOptions,
     ) -> Integral:
-        """Return the mean of f, and what the own terms are more than their means."""
         mean = self.mean(pieces, state).value
         result = np.zeros((len(rows.X), len(chosen), pieces.n_outputs))
         columns = sorted({k for a in chosen for k in attributions[a]})

@@ -1,9 +1,9 @@
-"""Additive models and rows weighted by the own bin: one-dimensional sums (MATH.md, section 5).
+"""Additive models and rows weighted by the bin of x_j: sums by bin (MATH.md, section 5).
 
     phi_j(x) = c + Σ_{i in j} h_i(x_i) + Σ_r π_r(x) Σ_{i not in j} h_i(z_ri)
 
-The last sum depends on the bin of x_j alone: a table for each column, O(rows · columns) in all. For
-a group it is summed up for each distinct combination of bins.
+The last sum depends on the bin of x_j alone: one table per column, O(rows · columns) in all. For a
+group it is computed for each distinct combination of bins.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from skattr.pieces import Additive
 
 
 @dataclass(eq=False)
-class Others:
-    """What the other columns add, by the bin of the own value or, for groups, by row."""
+class OtherTerms:
+    """The sums of the terms of the other columns, by bin of x_j or, for groups, by row."""
 
     weights: RowWeights
     mean: np.ndarray  # (k,)
@@ -32,7 +32,7 @@ class Others:
 
 
 class BinnedAdditive(Engine):
-    """The own terms of each row, and the means of the others given its bins."""
+    """The terms of each explained row, and the means of the others given its bins."""
 
     name = "binned_additive"
     kind = Additive
@@ -49,7 +49,7 @@ class BinnedAdditive(Engine):
     @override
     def prepare(
         self, pieces: Additive, measure: Any, attributions: Attributions, options: RunOptions
-    ) -> Others:
+    ) -> OtherTerms:
         background, weights = measure.bins()
         n, k = len(background), pieces.n_outputs
         columns = list(range(len(background.names)))
@@ -58,10 +58,8 @@ class BinnedAdditive(Engine):
         for block, terms in pieces.in_blocks(background.X, columns):
             before, behind = np.cumsum(terms, axis=1), np.cumsum(terms[:, ::-1], axis=1)[:, ::-1]
             total += weights.weight[block] @ before[:, -1]
-            for rest, a in zip(
-                others, attributions, strict=True
-            ):  # sums, no differences: nothing cancels
-                first, last = a[0], a[-1]
+            for rest, a in zip(others, attributions, strict=True):
+                first, last = a[0], a[-1]  # sums, no differences: nothing cancels
                 inside = [k for k in range(first + 1, last) if k not in a]
                 rest[block] = terms[:, inside].sum(axis=1)
                 if first > 0:
@@ -72,10 +70,10 @@ class BinnedAdditive(Engine):
             _by_bin(rest, weights, a[0]) if len(a) == 1 else rest
             for rest, a in zip(others, attributions, strict=True)
         ]
-        return Others(weights.released(), pieces.constant + total, tables)
+        return OtherTerms(weights.released(), pieces.constant + total, tables)
 
     @override
-    def mean(self, pieces: Additive, state: Others) -> Estimate:
+    def mean(self, pieces: Additive, state: OtherTerms) -> Estimate:
         return Estimate(state.mean)
 
     @override

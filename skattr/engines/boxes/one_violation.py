@@ -1,4 +1,4 @@
-"""Rows of data on boxes: one pass over the background that allows one disagreement.
+"""Rows of data on boxes: one pass over the background, allowing one violated attribution.
 
 Exact curves of all attributions, O(boxes · depth · rows / 64) (MATH.md, section 3).
 """
@@ -21,7 +21,7 @@ from skattr.kernels.boxes import one_violation
 from skattr.measures.base import Measure
 from skattr.pieces import Boxes
 
-ROW_BLOCK = 32_768  # rows that go down the trees together: more of them outgrow the cache
+ROW_BLOCK = 32_768  # rows that go down the trees together: more do not fit in the cache
 
 
 class OneViolation(Engine):

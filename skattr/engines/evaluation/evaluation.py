@@ -1,7 +1,7 @@
-"""Finite atoms on any model: Σ_a weights[j, a] f(points_a). Exact; one evaluation an atom.
+"""Finite atoms on any model: Σ_a weights[j, a] f(points_a). Exact; one evaluation per atom.
 
-The atoms of a block of rows are evaluated together, so a row's value is to the last bit what the
-model's own `predict` makes of it in that company (matrix products may round differently there).
+The atoms of a block of rows are evaluated in one call: to the last bit, values are those of the
+model's `predict` on the whole block (matrix products may round differently for single rows).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Evaluation(Engine):
     kind = Pieces
     views = ("atoms",)
     gives = "exact, one evaluation per atom"
-    knows_mean = False
+    computes_mean = False
 
     @override
     def cost(self, pieces: Pieces, measure: Measure) -> str:
@@ -43,7 +43,7 @@ class Evaluation(Engine):
 
     @override
     def merge(self, a: Measure, b: Measure) -> Measure:
-        """Keep either: atoms do not depend on the background."""
+        """Return either state: atoms do not depend on the background."""
         return a
 
     @override

@@ -1,10 +1,10 @@
-"""Sums of products and rows weighted by the own bin: the weights of terms given the bin.
+"""Sums of products and rows weighted by the bin of x_j: the weights of terms given the bin.
 
     phi_j(x) = b + Σ_m c_m W_mj(B) ∏_{k in j} φ_mk(x_k),   B the bin of x_j
     W_mj(B) = Σ_s κ_Bs Σ_{r in bin s} ω_r ∏_{k not in j} φ_mk(z_rk)
 
-Exact, O(rows · terms · columns) and one matrix product for each column; a value costs O(terms). For
-a group W is summed up over the rows for each distinct combination of bins.
+Exact. O(rows · terms · columns) and one matrix product per column; a value costs O(terms). For a
+group W is summed over the rows for each distinct combination of bins.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from skattr.pieces import Products
 
 
 @dataclass(eq=False)
-class Given:
-    """The weights of terms by the bin of the own value, and for groups the rows' inputs."""
+class BinnedTermWeights:
+    """The weights of terms by bin of x_j, and for groups the inputs of the rows."""
 
     weights: RowWeights
     totals: np.ndarray  # (M,)
@@ -35,7 +35,7 @@ class Given:
 
 
 class BinnedProducts(Engine):
-    """The own factors of each row, and the products of the others given its bins."""
+    """The factors of each explained row, and the products of the others given its bins."""
 
     name = "binned_products"
     kind = Products
@@ -53,7 +53,7 @@ class BinnedProducts(Engine):
     @override
     def prepare(
         self, pieces: Products, measure: Any, attributions: Attributions, options: RunOptions
-    ) -> Given:
+    ) -> BinnedTermWeights:
         background, weights = measure.bins()
         single = [columns[0] if len(columns) == 1 else None for columns in attributions]
         bins = np.stack(
@@ -67,9 +67,9 @@ class BinnedProducts(Engine):
         )
         kept: list[list[np.ndarray]] | None = [] if None in single else None
         for block, inputs in pieces.in_blocks(background.X):
-            found = np.ascontiguousarray(bins[:, block])
+            row_bins = np.ascontiguousarray(bins[:, block])
             sums = totals, others
-            add_rows(pieces, inputs, weights.weight[block], attributions, sums, options, found)
+            add_rows(pieces, inputs, weights.weight[block], attributions, sums, options, row_bins)
             if kept is not None:
                 kept.append(inputs)
         tables = [
@@ -77,10 +77,10 @@ class BinnedProducts(Engine):
             for a, table in enumerate(kappa)
         ]
         whole = None if kept is None else [np.concatenate(p) for p in zip(*kept, strict=True)]
-        return Given(weights.released(), totals, tables, whole)
+        return BinnedTermWeights(weights.released(), totals, tables, whole)
 
     @override
-    def mean(self, pieces: Products, state: Given) -> Estimate:
+    def mean(self, pieces: Products, state: BinnedTermWeights) -> Estimate:
         return Estimate(value(pieces, state.totals))
 
     @override
@@ -111,13 +111,13 @@ class BinnedProducts(Engine):
 
 def _weights(
     pieces: Products,
-    state: Given,
+    state: BinnedTermWeights,
     X: Any,
     columns: tuple,
     table: np.ndarray | None,
     options: RunOptions,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return weights of terms, (kinds, M), and which of them each row of X has."""
+    """Return distinct weights of terms, (kinds, M), and the kind of each row of X."""
     bins = state.weights.bins_of(X, columns)
     if table is not None:
         return table, bins[0].astype(np.int64)
@@ -127,6 +127,6 @@ def _weights(
     result = np.zeros((kinds.shape[1], pieces.n_terms))
     nothing = np.zeros((pieces.n_terms, 0, 1))
     for weights, at in zip(result, kinds.T, strict=True):
-        given = state.weights.given(columns, at)
-        add_rows(pieces, state.inputs, given, (rest,), (weights, nothing), options)
+        shares = state.weights.given(columns, at)
+        add_rows(pieces, state.inputs, shares, (rest,), (weights, nothing), options)
     return result, kind.reshape(-1).astype(np.int64)

@@ -26,7 +26,7 @@ from skattr.kernels.boxes.one_violation import fill_side, new_sets
 from skattr.kernels.compiled import inlined, kernel
 
 
-class Given(NamedTuple):
+class Binning(NamedTuple):
     """The bins of all columns. Tables of a column are flat, one column behind the other."""
 
     bins: np.ndarray  # (d, n) the bin of each row
@@ -167,21 +167,21 @@ class Listed(NamedTuple):
     weights: np.ndarray  # (n,)
 
 
-def walk(table, trees, owners, rows, given, sums):
+def walk(table, trees, owners, rows, binning, sums):
     """Add the contributions of one block of rows to trees, for attributions of one column."""
     n = rows.codes.shape[1]
     path, sets = new_path(table), new_sets(table, owners, n)
     listed = Listed(np.empty(n, np.int32), np.empty(n))
-    _walk(table, trees, owners, rows, given, sums, path, sets, listed)
+    _walk(table, trees, owners, rows, binning, sums, path, sets, listed)
 
 
 @kernel
-def _walk(table, trees, owners, rows, given, sums, path, row_sets, listed):
+def _walk(table, trees, owners, rows, binning, sums, path, row_sets, listed):
     nodes, roots, values, sets, offset, is_set, _ = table
     owner, single, _ = owners
     _, order, start, prefixes, missing, weights, _ = rows
     (bins, n_bins, rises, first, missing_code, kappa, kappa_start, whole_start, jumps_start,
-     without_start) = given  # fmt: skip
+     without_start) = binning  # fmt: skip
     whole_sums, jumps, without, fit = sums
     node_at, turn, interval, allowed, saved, saved_allowed = path
     stack, side, active, n_sets = row_sets

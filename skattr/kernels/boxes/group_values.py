@@ -56,8 +56,8 @@ def _split_list(nodes, node, sets, is_set, codes, rows, begin, end):
     return middle
 
 
-class Room(NamedTuple):
-    """Room to work."""
+class Buffers(NamedTuple):
+    """Buffers to work."""
 
     subtree: np.ndarray  # (n_nodes, k) the sum of value · weight below each node
     asks: np.ndarray  # (n_nodes,) whether a split on the group is there
@@ -72,17 +72,17 @@ def add_group(table, in_group, weights, plain, codes, out):
     weights and plain (n_boxes,) are W_b and A_b.
     """
     n_nodes, width = len(table.nodes), table.values.shape[1]
-    room = Room(
+    buffers = Buffers(
         np.zeros((n_nodes, width)), np.zeros(n_nodes, np.bool_), np.empty(width),
         np.arange(codes.shape[1]), np.empty((2 * table.depth + 4, 3), np.int64),
     )  # fmt: skip
-    _add_group(table, in_group, weights, plain, codes, out, room)
+    _add_group(table, in_group, weights, plain, codes, out, buffers)
 
 
 @kernel
-def _add_group(table, in_group, weights, plain, codes, out, room):
+def _add_group(table, in_group, weights, plain, codes, out, buffers):
     nodes, roots, values, sets, _, is_set, _ = table
-    subtree, asks, mean, rows, todo = room
+    subtree, asks, mean, rows, todo = buffers
     n, width = rows.shape[0], mean.shape[0]
     _sum_subtrees(nodes, values, in_group, weights, subtree, asks)
     for t in range(roots.shape[0]):

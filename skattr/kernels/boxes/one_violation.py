@@ -32,7 +32,7 @@ from skattr.kernels.compiled import inlined, kernel
 STRIDE = 256  # rows between two stored prefixes
 
 
-class Rows(NamedTuple):
+class IndexedRows(NamedTuple):
     """A block of background rows, sorted by code in each column."""
 
     codes: np.ndarray  # (d, n)
@@ -54,7 +54,7 @@ class Sets(NamedTuple):
 
 
 def index_rows(codes, weights, offset):
-    """Return the Rows of a block."""
+    """Return the IndexedRows of a block."""
     d, n = codes.shape
     start = np.zeros(offset[-1] + 1, np.int64)
     order = np.empty((d, n), np.int32)
@@ -71,7 +71,7 @@ def index_rows(codes, weights, offset):
         order[k] = np.argsort(column, kind="stable")
         stretch_of[order[k]] = stretch
         prefixes[k] = as_words(stretch_of < stretches[:, None])
-    return Rows(
+    return IndexedRows(
         codes,
         order.ravel(),
         np.cumsum(start),

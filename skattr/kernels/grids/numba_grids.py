@@ -22,23 +22,23 @@ def as_lists(arrays):
     return Lists(sizes, offset, np.concatenate(arrays).astype(np.float64))
 
 
-def _places(number, sizes):
+def _indices(number, sizes):
     """Return where a point of a product of lists stands in each of them."""
-    places = np.empty(len(sizes), np.int64)
+    indices = np.empty(len(sizes), np.int64)
     for k in range(len(sizes) - 1, -1, -1):
-        number, places[k] = divmod(number, int(sizes[k]))
-    return places
+        number, indices[k] = divmod(number, int(sizes[k]))
+    return indices
 
 
 @inlined
-def _advance(places, sizes):
+def _advance(indices, sizes):
     """Go to the next point: cheaper than to divide for each of them."""
     k = sizes.shape[0] - 1
-    places[k] += 1
-    while k > 0 and places[k] == sizes[k]:
-        places[k] = 0
+    indices[k] += 1
+    while k > 0 and indices[k] == sizes[k]:
+        indices[k] = 0
         k -= 1
-        places[k] += 1
+        indices[k] += 1
 
 
 def fill_points(start, lists, out):
@@ -46,34 +46,34 @@ def fill_points(start, lists, out):
 
     The last list runs fastest.
     """
-    _fill_points(lists, out, _places(start, lists.sizes))
+    _fill_points(lists, out, _indices(start, lists.sizes))
 
 
 @kernel
-def _fill_points(lists, out, places):
+def _fill_points(lists, out, indices):
     sizes, offset, numbers = lists
     n, d = out.shape
     for i in range(n):
         for k in range(d):
-            out[i, k] = numbers[offset[k] + places[k]]
-        _advance(places, sizes)
+            out[i, k] = numbers[offset[k] + indices[k]]
+        _advance(indices, sizes)
 
 
 def fill_products(start, lists, out):
     """Fill the products (n,) of the entries that `fill_points` would put side by side."""
-    _fill_products(lists, out, _places(start, lists.sizes))
+    _fill_products(lists, out, _indices(start, lists.sizes))
 
 
 @kernel
-def _fill_products(lists, out, places):
+def _fill_products(lists, out, indices):
     sizes, offset, numbers = lists
     n, d = out.shape[0], sizes.shape[0]
     for i in range(n):
         value = 1.0
         for k in range(d - 1, -1, -1):
-            value *= numbers[offset[k] + places[k]]
+            value *= numbers[offset[k] + indices[k]]
         out[i] = value
-        _advance(places, sizes)
+        _advance(indices, sizes)
 
 
 @kernel
@@ -114,29 +114,29 @@ def fill_weighted(start, lists, weights, filled, points, shares):
     filled.
     """
     return _fill_weighted(
-        start, lists, weights, filled, points, shares, _places(start, lists.sizes)
+        start, lists, weights, filled, points, shares, _indices(start, lists.sizes)
     )
 
 
 @kernel
-def _fill_weighted(start, lists, weights, filled, points, shares, places):
+def _fill_weighted(start, lists, weights, filled, points, shares, indices):
     sizes, offset, numbers = lists
     last = sizes.shape[0] - 1
     while start < weights.shape[0] and filled < shares.shape[0]:
-        run = sizes[last] - places[last]
+        run = sizes[last] - indices[last]
         if run > shares.shape[0] - filled:
             run = shares.shape[0] - filled
         for q in range(run):
             weight = weights[start + q]
             if weight != 0.0:
                 for k in range(last):
-                    points[filled, k] = numbers[offset[k] + places[k]]
-                points[filled, last] = numbers[offset[last] + places[last] + q]
+                    points[filled, k] = numbers[offset[k] + indices[k]]
+                points[filled, last] = numbers[offset[last] + indices[last] + q]
                 shares[filled] = weight
                 filled += 1
         start += run
-        places[last] += run - 1
-        _advance(places, sizes)
+        indices[last] += run - 1
+        _advance(indices, sizes)
     return start, filled
 
 
