@@ -2,7 +2,7 @@
 
 phi_G(x) = Σ_b v_b W_b 1[x meets the conditions of b on G]. Lists of explained rows go down each
 tree, both ways at splits on other columns; below the last split on G the sum over the subtree is
-known. Trees that never ask for G are left out, and the others are counted against their mean
+known. Trees without a split on G are left out, and the others are counted relative to their mean
 Σ_b v_b A_b, so that the result is phi_G(x) − E f, and exactly 0 where f ignores G.
 """
 
@@ -18,7 +18,7 @@ from skattr.kernels.compiled import inlined, kernel
 def _sum_subtrees(nodes, values, in_group, weights, subtree, asks):
     """Fill the sums of value · weight below each node, and whether a split on the group is there.
 
-    A child stands behind its parent in the table.
+    A child comes after its parent in the table.
     """
     for node in range(nodes.shape[0] - 1, -1, -1):
         k = nodes[node, COLUMN]
@@ -57,7 +57,7 @@ def _split_list(nodes, node, sets, is_set, codes, rows, begin, end):
 
 
 class Buffers(NamedTuple):
-    """Buffers to work."""
+    """Buffers of `add_group`."""
 
     subtree: np.ndarray  # (n_nodes, k) the sum of value · weight below each node
     asks: np.ndarray  # (n_nodes,) whether a split on the group is there

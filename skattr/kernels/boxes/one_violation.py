@@ -7,7 +7,8 @@ dependence of j is the weight of E_{b,j} where the explained value meets the con
 
     A ← A ∩ S,   E_j ← E_j ∩ S for j ≠ g,   E_g ← E_g  (A, if g had no condition so far)
 
-where g owns the split. So a node costs (attributions on the path + 1) · rows / 64 word operations,
+where g is the attribution of the split.
+A node costs (attributions on the path + 1) · rows / 64 word operations,
 and a subtree that no row reaches is left out. The set S of an ordered split is a prefix of the rows
 sorted by code: the nearest of the stored prefixes, plus or minus a few rows.
 """

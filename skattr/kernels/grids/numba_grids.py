@@ -8,7 +8,7 @@ from skattr.kernels.compiled import inlined, kernel
 
 
 class Lists(NamedTuple):
-    """Lists of numbers, one an axis, one behind the other."""
+    """Lists of numbers, one per axis, in one array."""
 
     sizes: np.ndarray  # (d,)
     offset: np.ndarray  # (d,) where each starts
@@ -16,14 +16,14 @@ class Lists(NamedTuple):
 
 
 def as_lists(arrays):
-    """Put arrays of numbers one behind the other."""
+    """Concatenate arrays of numbers to Lists."""
     sizes = np.array([len(array) for array in arrays], np.int64)
     offset = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
     return Lists(sizes, offset, np.concatenate(arrays).astype(np.float64))
 
 
 def _indices(number, sizes):
-    """Return where a point of a product of lists stands in each of them."""
+    """Return the indices of a point of a product of lists in each list."""
     indices = np.empty(len(sizes), np.int64)
     for k in range(len(sizes) - 1, -1, -1):
         number, indices[k] = divmod(number, int(sizes[k]))
@@ -32,7 +32,7 @@ def _indices(number, sizes):
 
 @inlined
 def _advance(indices, sizes):
-    """Go to the next point: cheaper than to divide for each of them."""
+    """Go to the next point, without a division."""
     k = sizes.shape[0] - 1
     indices[k] += 1
     while k > 0 and indices[k] == sizes[k]:
@@ -60,7 +60,7 @@ def _fill_points(lists, out, indices):
 
 
 def fill_products(start, lists, out):
-    """Fill the products (n,) of the entries that `fill_points` would put side by side."""
+    """Fill the products (n,) of the coordinates of the points of `fill_points`."""
     _fill_products(lists, out, _indices(start, lists.sizes))
 
 
@@ -107,11 +107,11 @@ def fill_columns(start, lists, out):
 
 
 def fill_weighted(start, lists, weights, filled, points, shares):
-    """Append the cells that have weight, number `start` and those behind it, while there is room.
+    """Append the cells of nonzero weight, from number `start` on, until the arrays are full.
 
     weights (n,) are those of all points of a product of d lists; points (m, d) and shares (m,) have
-    `filled` rows so far. Returns the first cell that was not looked at, and how many rows are
-    filled.
+    `filled` rows so far. Returns the first cell that was not visited, and the number of filled
+    rows.
     """
     return _fill_weighted(
         start, lists, weights, filled, points, shares, _indices(start, lists.sizes)
@@ -143,8 +143,8 @@ def _fill_weighted(start, lists, weights, filled, points, shares, indices):
 def difference(values, spare, sizes):
     """Turn the values at vertices, flat, into increments over cells; returns them.
 
-    sizes (d,): the numbers of vertices. An axis of one vertex stays as it is. One axis after the
-    other, from one array to the other, which is as long: + at the upper corner in every dimension.
+    sizes (d,): the numbers of vertices. An axis of one vertex is unchanged. One axis after the
+    other, from one array to the other of the same length: + at the upper corner.
     """
     outer, inner = 1, int(np.prod(sizes))
     for n in sizes.tolist():
