@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True, eq=False)
 class Attributions(Sequence[tuple[int, ...]]):
-    """What gets a value: a column, a group or a pair of columns.
+    """The sets of columns that get a value each: columns, groups or pairs of columns.
 
     A sequence of tuples of column positions, with names. They may overlap, as pairs do.
 
@@ -53,13 +53,13 @@ class Attributions(Sequence[tuple[int, ...]]):
         return sorted(k for columns in self.columns for k in columns) == list(range(self.n_columns))
 
     def partitions(self) -> list[tuple[list[int], Attributions]]:
-        """Split the attributions into as few partitions of the columns as a greedy choice needs.
+        """Split the attributions greedily into a small number of partitions of the columns.
 
         Returns
         -------
         list of (positions, partition)
-            The partition begins with the attributions at these positions; the columns that none of
-            them has follow one by one.
+            The partition begins with the attributions at these positions, followed by the
+            remaining columns one by one.
         """
         if self.is_partition:
             return [(list(range(len(self))), self)]

@@ -1,4 +1,4 @@
-"""MeasureExplainer: parameters, a model that was read, attributions and a solution."""
+"""MeasureExplainer: the estimator that fits a measure and explains rows."""
 
 from __future__ import annotations
 
@@ -53,8 +53,7 @@ from skattr.solution.terms import Term, plan, prepare
 def _can_add_batches(explainer: MeasureExplainer) -> bool:
     if not models.is_fitted(explainer.estimator):
         raise AttributeError(
-            "partial_fit needs an estimator that is fitted already: batches of the background "
-            "cannot fit it"
+            "partial_fit needs a fitted estimator: batches of the background cannot fit it"
         )
     for _, term in as_terms(as_measure(explainer.measure)):
         if not term.adds_up:
@@ -73,20 +72,20 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         The model f: an estimator, a Pipeline, a search, a FrozenEstimator; an xgboost, lightgbm or
         catboost model; a torch module in eval mode; or a callable that maps X to (n,) or (n, k). It
         is never refitted. If it is not fitted and `fit` gets y, a clone is fitted. Attributions
-        belong to the columns that are handed to it, so give a Pipeline whole, with raw columns.
+        belong to the columns that it takes, so pass a whole Pipeline, with raw columns.
     measure : Measure or str, default="main_effect"
         μ, or its name. "main_effect" is `PartialDependence() - Expectation()`: what a column adds
         to the mean prediction, values around 0. "conditional_effect" is `Conditional() -
-        Expectation()`. Without the mean taken off: "partial_dependence", "conditional",
+        Expectation()`. Without subtracting the mean: "partial_dependence", "conditional",
         "product_marginal", "uniform"; the mean alone: "expectation".
     output : {"auto", "raw", "proba", "predict"}, default="auto"
-        What is explained. Auto takes the scale on which the model is a sum of pieces:
+        The output to explain. "auto" is the scale on which the model is a sum of pieces:
         probabilities of a forest, margins of boosting, decision functions of linear classifiers,
         the prediction of a regressor (before its link: with the poisson or gamma loss that is the
         log scale). Outlier detectors and mixtures, which predict labels, are explained by their
         `decision_function` or `score_samples`; clusterings without a score are refused.
     engine : {"auto", "exact"}, an engine's name, or an Engine, default="auto"
-        How it is integrated; never changes what is computed.
+        The algorithm for the integral; it changes cost and error, never what is computed.
     groups : dict, optional
         {"name": ["col_a", "col_b"]}: columns that are pinned together and get one attribution.
     domain : array (d, 2) or dict, optional
@@ -100,15 +99,15 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
     random_state : int, RandomState or None
         Seed of approximations.
     n_jobs : int, optional
-        Number of workers, as in joblib. It changes no bit of the result.
+        Number of workers, as in joblib. The result does not depend on it, to the last bit.
     device : str, optional
-        Where a torch module is evaluated, "cpu" or "cuda": where it is, and nowhere else.
+        The device of a torch module, "cpu" or "cuda"; the module must already be there.
     verbose : int, optional
         Whether to show progress: 1 always, 0 never; by default one bar with the column, the number
         of calls and the time left, once the model has been evaluated for more than three seconds.
     output_names : list of str, optional
-        What the outputs are called, one name for each; by default the classes of a classifier,
-        "prediction", or y0, y1, … Of use for torch modules and functions, which have no names.
+        One name per output; by default the classes of a classifier, "prediction", or y0, y1, …
+        Useful for torch modules and functions, which have no names.
 
     Attributes
     ----------
@@ -166,7 +165,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         self.output_names = output_names
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn the measure from background rows, and integrate all that does not depend on x.
+        """Fit the measure to background rows, and compute what does not depend on x.
 
         Parameters
         ----------
@@ -183,7 +182,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         """
         check_parameters(self)
         for name in [name for name in vars(self) if name.endswith("_") or name == "_solution"]:
-            delattr(self, name)  # a fit that fails leaves nothing half done
+            delattr(self, name)  # a fit that fails leaves no state behind
         models.check(self.estimator)
         terms = copy_terms(as_measure(self.measure))
         X = check_X(self, X, reset=True)
@@ -262,11 +261,11 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         Parameters
         ----------
         X : DataFrame or array (n, d)
-            The rows; the columns of a frame may stand in another order than in `fit`.
+            The rows; the columns of a frame may be in another order than in `fit`.
         features : list, optional
-            Names (or positions) of the attributions wanted; all by default.
+            Names or positions of the attributions to compute; all by default.
         predictions : bool, default=True
-            Whether to evaluate the model at the rows too.
+            Whether to also evaluate the model at the rows.
 
         Returns
         -------
@@ -300,7 +299,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         )
 
     def transform(self, X: Any) -> np.ndarray:
-        """Return the attributions as one table, (n, g), or (n, k·g) output by output.
+        """Return the attributions as an array, (n, g), or (n, k·g) output by output.
 
         Parameters
         ----------
@@ -338,7 +337,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         Parameters
         ----------
         feature : label or int
-            The column, by name or, where no column has that name, by position.
+            The column, by name or, if no column has that name, by position.
         output : str or int, optional
             One of several outputs; all by default.
         """
@@ -364,28 +363,28 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         return curve if output is None else curve.select(output)
 
     def _curved(self, feature: Any) -> tuple[int, int]:
-        """Return the position of a column that is an attribution, and that of the attribution."""
+        """Return the positions of a column and of its attribution."""
         groups, names = self._attributions.names, self._model.names
         if isinstance(feature, Hashable) and feature in groups and feature not in names:
-            raise ValueError(f"{feature!r} is a group, and groups have no curve")
+            raise ValueError(f"{feature!r} is a group, and only single columns have curves")
         k = position(feature, names, "curve")
         a = next(a for a, columns in enumerate(self._attributions) if k in columns)
         if len(self._attributions[a]) > 1:
             raise ValueError(
-                f"column {feature!r} is part of the group {groups[a]!r}, a function of several "
-                "columns"
+                f"column {feature!r} belongs to the group {groups[a]!r}, and only single columns "
+                "have curves"
             )
         return k, a
 
     def _evaluated(self, k: int, integrate: Callable[..., Any]) -> ColumnFunction:
-        """Return a function of a column that is evaluated when it is asked for."""
+        """Return a function of a column that is evaluated on demand."""
         levels = self._model.pieces.level_values(k)
         if levels is not None:
             return EvaluatedLevels(integrate, *levels)
         return Evaluated(integrate, self._seen.points[k])
 
     def describe(self) -> str:
-        """Return a few lines: what will run, why, and what it costs."""
+        """Return a few lines about the model, the engines and their cost."""
         check_is_fitted(self)
         pieces = self.pieces_
         options = replace(self._options(), error=self._solved.error)
@@ -419,7 +418,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
 
     @property
     def notes_(self) -> list[str]:
-        """What to be careful about, in words: columns that the measure cannot tell apart."""
+        """Notes about columns whose effects the measure cannot separate."""
         check_is_fitted(self)
         pairs = {pair for term in self._terms for pair in term.measure.dependent_}
         return [dependent_in_words(pairs, self._model.names)] if pairs else []
@@ -455,7 +454,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         return self._solved.terms[: self._n_terms]
 
     def _fit_measure(self, X: Any, weights: np.ndarray) -> Callable[..., Measure]:
-        """Return the function that fits a measure to rows, for all or for other attributions."""
+        """Return the function that fits a measure to rows, for these or other attributions."""
         background = Background(X, weights, self._model.pieces.levels)
         # an array has a row for columns of levels too; a dict that names one is a mistake
         domain = {
@@ -476,7 +475,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         return self._model.pieces.without_table()
 
     def _rows(self, X: Any) -> Any:
-        """Return rows, checked and with the dtypes of the background wherever these hold them."""
+        """Validate rows, and convert them to the dtypes of the background where possible."""
         return self._model.as_background(check_X(self, X, reset=False))
 
     def _publish(self, prepared: list[Term]) -> None:
@@ -498,7 +497,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         )  # fmt: skip
 
     def _values(self, X: Any, chosen: Any) -> Values:
-        """Return the values of some attributions, (n, g, k), and what is known of them."""
+        """Return the values of some attributions, (n, g, k), with errors and offsets."""
         model = self._model
         integrated = any(self._solved.needs_pieces(a) for a in chosen)
         pieces = model.pieces if integrated else None
@@ -506,7 +505,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         def values(block: slice) -> Values:
             return self._block_values(frames.take_rows(X, block), pieces, chosen)
 
-        if model.grid is None:  # equal values in all rows share evaluations
+        if model.grid is None:  # all rows at once, as equal values share evaluations
             result = values(slice(len(X)))
         else:
             # engines that integrate use the workers themselves
@@ -521,14 +520,14 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _at_values(self, a: int, k: int, values: Any) -> np.ndarray:
         """Return an attribution of one column at raw values, (n, n_outputs), by integrating it."""
-        if len(values) == 0:  # the background has none that it could show
+        if len(values) == 0:  # the background has no values
             return np.empty((0, len(self.output_names_)))
         result = self._block_values(self._model.rows_with(k, values), self._model.pieces, [a])
         self._warn_unconverged(result.error)
         return result.values[:, 0]
 
     def _support(self, X: Any, chosen: list[int]) -> np.ndarray | None:
-        """Return the effective number of rows behind each value: of the thinnest term."""
+        """Return the effective number of rows behind each value, the least of all terms."""
         result = None
         for term in self._terms:
             for i, a in enumerate(chosen):
@@ -540,7 +539,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         return result
 
     def _warn_unconverged(self, errors: np.ndarray | None) -> None:
-        """Warn of values whose standard error max_evals keeps above tol."""
+        """Warn about values that stopped at max_evals with a standard error above tol."""
         if errors is None:
             return
         sizes = errors / self._solved.spread  # (n, g, k)
@@ -558,7 +557,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         known = signature(type(self)).parameters
         changed = [
-            # of tables the shape says more than the first rows
+            # tables are shown by their shape
             f"{name}={brief(value) if len(getattr(value, 'shape', ())) else repr(value)}"
             for name, value in self.get_params(deep=False).items()
             if value is not known[name].default
@@ -582,7 +581,7 @@ def _weights(sample_weight: Any, X: Any) -> np.ndarray:
 
 
 def _one_output(array: np.ndarray | None) -> Any:
-    """Return an array whose last axis is the outputs without that axis, if there is one."""
+    """Return an array without its last axis, the outputs, if there is one output."""
     if array is None or array.shape[-1] > 1:
         return array
     return float(array[0]) if array.ndim == 1 else array[..., 0]

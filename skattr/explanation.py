@@ -1,4 +1,4 @@
-"""The result of explaining rows: it holds data, it computes and draws nothing new."""
+"""Explanation: the attributions of rows, with the data that they belong to."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from skattr._numbers import count, formatter, raw
 from skattr.messages import brief
 
 _HTML_ROWS, _HTML_COLUMNS, _HTML_OUTPUTS = 10, 20, 5
-ROUNDING = 1e-6  # of all sizes together: several libraries predict in float32
+ROUNDING = 1e-6  # relative: several libraries predict in float32
 MAIN_EFFECTS = ("PartialDependence()", "PartialDependence() - Expectation()")
 
 
@@ -29,8 +29,8 @@ class Explanation:
 
     Arrays are read-only views of what was passed; nothing is copied.
 
-    Parts of it are taken by `explanation[rows]` and `explanation[rows, columns]`. Integers, slices
-    and boolean masks are positions, as in numpy, also where the index of X or its columns are
+    Select parts of it by `explanation[rows]` and `explanation[rows, columns]`. Integers, slices
+    and boolean masks are positions, as in numpy, even if the index of X or its columns are
     integers. Everything else is a label: of rows in the index of X, `explanation["Rome"]`, of
     columns in `feature_names`, `explanation[:, "bmi"]`. One row and one column stay a table:
     `explanation[3].values` is (1, g). `np.asarray(explanation)` are the values.
@@ -42,7 +42,7 @@ class Explanation:
     base_value : float or array (k,)
         Weighted mean of f over the background, whatever the measure.
     offset : float, array (k,), or the shape of values
-        What `centered` takes off: the measure's mass times the integral of f against its reference.
+        What `centered` subtracts: the measure's mass times the integral of f against its reference.
     predictions : array (n,), (n, k) or None
         f at the rows explained.
     data : pandas or polars DataFrame, any eager frame that narwhals knows, or array (n, d)
@@ -54,9 +54,9 @@ class Explanation:
     output_names : tuple of str, length k
         The outputs of f, all different.
     std_error : the shape of values, or None
-        Standard errors; None where the values are exact.
+        Standard errors; None if the values are exact.
     centered_error : the shape of values, or None
-        Standard errors of values - offset; None where they are those of the values.
+        Standard errors of values - offset; None if they equal `std_error`.
     exact : bool
         Whether the values are integrals up to rounding.
     engine : tuple of str
@@ -70,7 +70,7 @@ class Explanation:
     scale : str, default ""
         What the numbers are: "probability", "log-odds", "prediction", …; "" if it is not known.
     certificate : dict or None
-        What exact engines know of their error beyond rounding: the number of "cells" and how far
+        Bounds on the error of exact engines, beyond rounding: the number of "cells" and how far
         their volumes are from that of the box ("volume_error", of 1) on ReLU networks, a bound on
         "quadrature_error".
 
@@ -126,19 +126,23 @@ class Explanation:
                 self._set(name, _frozen(name, array, allowed))
         self._set("exact", bool(self.exact))
         if self.exact and self.std_error is not None:
-            raise ValueError("std_error must be None where exact is True.")
+            raise ValueError("std_error must be None if exact is True.")
 
     def _check_names(self) -> None:
         for name in ("feature_names", "columns", "output_names", "engine"):
             if not isinstance(getattr(self, name), tuple) or not getattr(self, name):
-                raise ValueError(f"{name} must be a tuple, not empty; got {getattr(self, name)!r}.")
-        if not all(own and isinstance(own, tuple) for own in self.columns):
+                raise ValueError(
+                    f"{name} must be a tuple of at least one label, got {getattr(self, name)!r}."
+                )
+        if not all(labels and isinstance(labels, tuple) for labels in self.columns):
             raise ValueError(
                 f"each of columns must be a tuple of labels, got {brief(self.columns)}."
             )
         g, k = len(self.feature_names), len(self.output_names)
         if len(self.columns) != g:
-            raise ValueError(f"there are {g} feature_names, but {len(self.columns)} columns.")
+            raise ValueError(
+                f"columns must have {g} entries, as feature_names, got {len(self.columns)}."
+            )
         if len({*self.output_names}) < k or not all(isinstance(o, str) for o in self.output_names):
             raise ValueError(f"output_names must be different strings, got {self.output_names}.")
         if len(getattr(self.data, "shape", ())) != 2:
@@ -162,8 +166,8 @@ class Explanation:
         rows, columns = key if isinstance(key, tuple) and len(key) == 2 else (key, slice(None))
         if isinstance(rows, tuple):
             raise TypeError(
-                f"an explanation is taken by [rows] or [rows, columns], got {brief(key)}; for an "
-                "output use select(output), for a row with a tuple as its label [[label]]"
+                f"the index must be [rows] or [rows, columns], got {brief(key)}; for an output use "
+                "select(output), for a row whose label is a tuple [[label]]"
             )
         at = _rows(rows, self._index(), len(self))
         names = ["values", "predictions", "std_error", "centered_error", "support"]
@@ -194,20 +198,20 @@ class Explanation:
     def select(self, output: str | int) -> Explanation:
         """Return the explanation of one output, with values (n, g).
 
-        `output` is its name or, where no output has that name, its position. The class 1 has the
-        name "1", so `select(1)` is that class wherever it stands.
+        `output` is its name or, if no output has that name, its position. The class 1 has the name
+        "1", so `select(1)` is that class whatever its position.
         """
         names = self.output_names
         if isinstance(output, Hashable) and str(output) in names:
-            place = names.index(str(output))
+            o = names.index(str(output))
         elif isinstance(output, int | np.integer) and -len(names) <= output < len(names):
-            place = range(len(names))[output]
+            o = range(len(names))[output]
         else:
             raise ValueError(f"there is no output {brief(output)}; there are {brief(list(names))}")
         if len(names) == 1:
             return self
         cut = ["values", "base_value", "offset", "predictions", "std_error", "centered_error"]
-        return replace(self, output_names=(names[place],), **self._cut(cut, (..., place)))
+        return replace(self, output_names=(names[o],), **self._cut(cut, (..., o)))
 
     def centered(self) -> Explanation:
         """Return the explanation with values - offset, and offset 0."""
@@ -222,31 +226,31 @@ class Explanation:
 
     @property
     def start(self) -> float | np.ndarray:
-        """What centred values are added to, () or (k,): the offset, or the mean of f without one.
+        """What centred values are added to, () or (k,): the offset, or the mean of f if it is 0.
 
-        A measure without mass has no offset: its values are about the mean of f already.
+        The offset of a measure without mass is 0: its values are already relative to the mean of f.
         """
         base = np.asarray(self.base_value)
         if np.ndim(self.offset) > base.ndim:  # it differs between rows
             return self.base_value
-        found = np.where(np.abs(self.offset) > 1e-12 * np.abs(base), self.offset, base)
-        return found if base.ndim else float(found)
+        start = np.where(np.abs(self.offset) > 1e-12 * np.abs(base), self.offset, base)
+        return start if base.ndim else float(start)
 
     @property
     def remainder_name(self) -> str:
-        """What the part of the predictions is called that the values do not explain."""
-        named = {place for places in positions(self.data, self.columns) for place in places}
-        if len(named) < self.data.shape[1]:
+        """The name of the part of the predictions that the values do not explain."""
+        explained = {k for some in positions(self.data, self.columns) for k in some}
+        if len(explained) < self.data.shape[1]:
             return "not explained by these columns"
         main = " ".join(self.measure.split()) in MAIN_EFFECTS
         return "interactions" if main else "not explained by single columns"
 
     def remainder(self) -> pd.Series | pd.DataFrame:
-        """Return what the values leave of each prediction: f(x) - start - Σ_j (values - offset).
+        """Return the unexplained part of each prediction: f(x) - start - Σ_j (values - offset).
 
-        Of main effects, which the default measure gives, this is what columns do together: their
-        interactions. Few measures promise that it is 0. A Series called `remainder_name`, or for
-        several outputs a DataFrame with one column an output.
+        For main effects, the default measure, these are the interactions of columns. For most
+        measures it is not 0. A Series named `remainder_name`, or for several outputs a DataFrame
+        with one column per output.
         """
         if self.predictions is None:
             raise ValueError("the remainder needs the predictions: explain(X, predictions=True)")
@@ -256,7 +260,7 @@ class Explanation:
         return pd.DataFrame(left, index=self._index(), columns=list(self.output_names))
 
     def _adds_up(self) -> bool:
-        """Tell whether the values of each row add up to its prediction, up to rounding."""
+        """Return whether the values of each row add up to its prediction, up to rounding."""
         assert self.predictions is not None
         sizes = np.abs(self.values - self.offset).sum(axis=1) + np.abs(self.predictions)
         sizes = sizes + np.abs(self.start)
@@ -265,8 +269,8 @@ class Explanation:
     def importance(self) -> pd.Series | pd.DataFrame:
         """Return the mean over rows of |values - offset|, the largest first.
 
-        A Series or, for several outputs, a DataFrame with one column an output, sorted by the mean
-        over outputs. Ties stay in the order of feature_names.
+        A Series or, for several outputs, a DataFrame with one column per output, sorted by the mean
+        over outputs. Ties keep the order of feature_names.
         """
         if len(self) == 0:
             raise ValueError("importance is a mean over rows, and this explanation has none.")
@@ -283,9 +287,9 @@ class Explanation:
         Parameters
         ----------
         tidy : bool, default False
-            False: a column for each attribution, (output, feature) if there are several outputs.
-            True: a line for each row, output and attribution, with the columns `row` (the index
-            label), `output`, `feature`, `data` (the raw value; of a group the tuple of them),
+            False: one column per attribution, (output, feature) if there are several outputs.
+            True: one line per row, output and attribution, with the columns `row` (the index
+            label), `output`, `feature`, `data` (the raw value, or a tuple of them for a group),
             `value` and `std_error` (NaN where exact).
         """
         index = self._index()
@@ -308,7 +312,7 @@ class Explanation:
             "row": index.to_flat_index().repeat(k * g),
             "output": _flat(self.output_names).repeat(g).take(np.tile(range(k * g), n)),
             "feature": features.take(np.tile(range(g), n * k)),
-            # One type throughout gets a dtype; integers among floats stay what they are.
+            # A single type gets a dtype; mixed integers and floats stay objects.
             "data": data.infer_objects() if len({type(value) for value in raw}) == 1 else data,
             "value": self._long(self.values).ravel(),
             "std_error": self._long(error).ravel(),
@@ -316,7 +320,7 @@ class Explanation:
         return pd.DataFrame({name: pd.Series(column) for name, column in columns.items()})
 
     def _long(self, array: np.ndarray) -> np.ndarray:
-        """Lay (n, g) or (n, g, k) out as (n, k * g)."""
+        """Reshape (n, g) or (n, g, k) to (n, k * g)."""
         n, g, k = *self.values.shape[:2], len(self.output_names)
         return array.reshape(n, g, k).transpose(0, 2, 1).reshape(n, k * g)
 
@@ -326,7 +330,7 @@ class Explanation:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Explanation:
-        """Read what `save` wrote, bit for bit; another file raises a ValueError that names it."""
+        """Read what `save` wrote, bit for bit; any other file raises a ValueError."""
         fields = read(path)
         try:
             return cls(**fields)
@@ -336,8 +340,8 @@ class Explanation:
     def to_shap(self) -> Any:
         """Return a shap.Explanation of the centred values, with `start` as base values.
 
-        Where they do not add up to the prediction, the last column is what is left (see
-        `remainder`), so that shap's plots end at the prediction, and a warning says so.
+        If they do not add up to the prediction, the last column is the `remainder`, so that shap's
+        plots end at the prediction, and there is a warning.
         """
         try:
             import shap
@@ -346,13 +350,13 @@ class Explanation:
         data = raw_values(self.data, self.columns)
         if {type(value) for value in data.flat} <= {int, float, bool}:
             data = data.astype(float)
-        else:  # shap writes values beside names, and cannot do so with dates
+        else:  # shap cannot format dates
             data = np.vectorize(_date_as_text, otypes=[object])(data)
         values, names = self.values - self.offset, [str(name) for name in self.feature_names]
         if self.predictions is None:
             warnings.warn(
-                "without predictions it is not known whether the values add up to them; "
-                "explain(X, predictions=True) tells",
+                "without predictions it is not known whether the values add up to them; use "
+                "explain(X, predictions=True)",
                 stacklevel=2,
             )
         elif not self._adds_up():
@@ -361,7 +365,7 @@ class Explanation:
             names.append(self.remainder_name)
             warnings.warn(
                 f"the values do not add up to the prediction: the last column, {names[-1]!r}, is "
-                "what is left",
+                "the difference",
                 stacklevel=2,
             )
         return shap.Explanation(
@@ -416,11 +420,10 @@ def _rows(key: Any, index: pd.Index, n: int) -> slice | np.ndarray:
     if isinstance(key, slice):
         chosen = range(n)[key]
         return slice(chosen.start, chosen.stop) if chosen.step == 1 else np.array(chosen, np.intp)
-    found = _positions(key, n, "row", "rows")
-    if found is not None:
+    places = _positions(key, n, "row", "rows")
+    if places is not None:
         if isinstance(key, pd.Series) and len(key) == n and not key.index.equals(index):
-            raise IndexError("the mask has another index than the rows; give mask.to_numpy()")
-        places = found
+            raise IndexError("the mask has another index than the rows; use mask.to_numpy()")
     else:
         labels = key if isinstance(key, list | np.ndarray | pd.Index | pd.Series) else [key]
         places = np.concatenate([_labelled(label, index) for label in labels])
@@ -444,10 +447,10 @@ def _labelled(label: Any, index: pd.Index) -> np.ndarray:
 def _columns(key: Any, names: Sequence[Hashable]) -> np.ndarray:
     """Return the positions of columns."""
     if isinstance(key, slice):
-        found: np.ndarray | None = np.arange(len(names))[key]
+        chosen: np.ndarray | None = np.arange(len(names))[key]
     else:
-        found = _positions(key, len(names), "column", "columns")
-    if found is None:
+        chosen = _positions(key, len(names), "column", "columns")
+    if chosen is None:
         labels = key if isinstance(key, list | np.ndarray | pd.Index | pd.Series) else [key]
         known: dict[Hashable, int] = {_key(name): j for j, name in enumerate(names)}
         missing = [v for v in labels if not isinstance(v, Hashable) or _key(v) not in known]
@@ -455,10 +458,10 @@ def _columns(key: Any, names: Sequence[Hashable]) -> np.ndarray:
             raise KeyError(
                 f"there is no column {brief(missing[0])}; there are {brief(list(names))}"
             )
-        found = np.array([known[_key(label)] for label in labels], np.intp)
-    if not len(found):
-        raise IndexError("no column is chosen")
-    return found
+        chosen = np.array([known[_key(label)] for label in labels], np.intp)
+    if not len(chosen):
+        raise IndexError("at least one column must be selected")
+    return chosen
 
 
 def _positions(key: Any, n: int, one: str, many: str) -> np.ndarray | None:
@@ -467,7 +470,7 @@ def _positions(key: Any, n: int, one: str, many: str) -> np.ndarray | None:
         return None
     array = np.asarray(key)
     if array.ndim > 1:
-        raise TypeError(f"{many} are taken by a list of them, not by {brief(key)}")
+        raise TypeError(f"{many} must be selected by a one-dimensional list, got {brief(key)}")
     if array.dtype == object and array.size and all(isinstance(v, bool) for v in array.flat):
         array = array.astype(bool)  # nullable booleans
     if array.dtype == bool and array.ndim == 1:
@@ -487,7 +490,7 @@ def _holds_labels(key: list[Any]) -> bool:
 
 
 def _table(frame: pd.DataFrame, output: str, n: int) -> str:
-    """Return an HTML table of the first rows; labels may be hostile."""
+    """Return an HTML table of the first rows, with all labels escaped."""
     shown = frame.iloc[:, :_HTML_COLUMNS]
     caption = (
         f"{output}: {len(frame)} of {count(n)} rows, {shown.shape[1]} of {frame.shape[1]} columns"
@@ -500,19 +503,19 @@ def _table(frame: pd.DataFrame, output: str, n: int) -> str:
     return f"<table><caption>{escape(caption)}</caption>{body}</table>"
 
 
-# Reading X, whatever frame it is ---------------------------------------------------------------
+# Reading X, of any type of frame ---------------------------------------------------------------
 
 
 def positions(data: Any, columns: Sequence[tuple[Any, ...]]) -> list[list[int]]:
-    """Return for each attribution where its raw columns are in data."""
+    """Return for each attribution the positions of its raw columns in data."""
     places: dict[Hashable, list[int]] = {}
     for position, label in enumerate(frames.labels(data)):
         places.setdefault(_key(label), []).append(position)
-    missing = [label for own in columns for label in own if _key(label) not in places]
+    missing = [label for labels in columns for label in labels if _key(label) not in places]
     if missing:
-        raise ValueError(f"columns names {missing[0]!r}, which is no column of data.")
-    # Of duplicated labels, the second one named is the second column.
-    return [[p.pop(0) if len(p := places[_key(c)]) > 1 else p[0] for c in own] for own in columns]
+        raise ValueError(f"columns must be columns of data, got {missing[0]!r}.")
+    # The second occurrence of a duplicated label is the second column.
+    return [[p.pop(0) if len(p := places[_key(c)]) > 1 else p[0] for c in each] for each in columns]
 
 
 def _key(label: Any) -> Hashable:
@@ -522,10 +525,10 @@ def _key(label: Any) -> Hashable:
 
 
 def raw_values(data: Any, columns: Sequence[tuple[Any, ...]]) -> np.ndarray:
-    """Return the raw values behind each attribution, (n, g) objects; of a group a tuple."""
+    """Return the raw values of each attribution, (n, g) objects, as tuples for groups."""
     raw = np.empty((data.shape[0], len(columns)), dtype=object)
-    for j, own in enumerate(positions(data, columns)):
-        lists = [frames.to_list(frames.column(data, position)) for position in own]
-        column = lists[0] if len(own) == 1 else zip(*lists, strict=True)
+    for j, members in enumerate(positions(data, columns)):
+        lists = [frames.to_list(frames.column(data, k)) for k in members]
+        column = lists[0] if len(members) == 1 else zip(*lists, strict=True)
         raw[:, j] = np.fromiter(column, dtype=object, count=len(raw))
     return raw

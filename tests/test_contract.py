@@ -523,7 +523,7 @@ def test_partial_fit_is_hidden_while_the_estimator_is_not_fitted():
     assert not hasattr(explainer, "partial_fit")
     with pytest.raises(AttributeError) as error:
         explainer.partial_fit(X)
-    assert "fitted already" in f"{error.value} {error.value.__cause__}"
+    assert "needs a fitted estimator" in f"{error.value} {error.value.__cause__}"
     assert hasattr(MeasureExplainer(DecisionTreeRegressor().fit(X, y)), "partial_fit")
 
 

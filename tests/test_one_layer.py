@@ -23,7 +23,7 @@ from sklearn.tree import DecisionTreeRegressor
 from skattr import MeasureExplainer
 from skattr.attributions import Attributions
 from skattr.engines import Rows, RunOptions
-from skattr.engines.relu.first_layer import Laws
+from skattr.engines.relu.first_layer import UniformLaws
 from skattr.engines.relu.one_layer_uniform import OneLayerUniform, _values
 from skattr.engines.relu.polytopes import Cells
 from skattr.kernels.cells import relu_means
@@ -307,7 +307,11 @@ def both(network, sides, added=None):
     cells = Cells(network, 1e9)
     (box,) = cells.first.uniforms(laws, ())
     series, error = _values(
-        cells.first, Laws((), [(1.0, laws)]), (), np.zeros((1, len(box.constant))), RunOptions()
+        cells.first,
+        UniformLaws((), [(1.0, laws)]),
+        (),
+        np.zeros((1, len(box.constant))),
+        RunOptions(),
     )
     return series[0], cells.integral([box])[0], error
 

@@ -101,7 +101,7 @@ def test_the_bar_and_describe_say_how_many_calls_and_how_to_make_it_fewer(capsys
     assert "12 values to compute, each one call of the model on 20 background rows" in shown
     assert "a smaller background" in shown and "features=" in shown
     text = explainer.describe()
-    assert "to explain the background takes 60 calls of the model on 20 background rows" in text
+    assert "explaining the background takes 60 calls of the model on 20 background rows" in text
     assert "features=" not in text  # that is quick
     calls = []
 

@@ -376,7 +376,7 @@ def test_bits_do_not_depend_on_rows_around_nor_on_workers(measure, monkeypatch):
     again = pickle.loads(pickle.dumps(explainer))
     assert (again.explain(NUMBERS).values == values).all()
     # curves that are too large to keep are made when they are asked for
-    monkeypatch.setattr(skattr.engines.relu.lines, "ROOM", 0)
+    monkeypatch.setattr(skattr.engines.relu.lines, "MAX_NUMBERS", 0)
     small = MeasureExplainer(model, measure).fit(NUMBERS)
     assert (small.explain(NUMBERS).values == values).all()
     assert small.curve(0).kind == "function"

@@ -374,7 +374,7 @@ def test_fractions_in_a_column_of_integers(model, scaled):
         assert curve(values) == pytest.approx(expected)
     rows = X[:3].assign(n=as_objects([2.6, 3, 2.4]))
     assert explainer.explain(rows).values[:, 0] == pytest.approx(expected)
-    with pytest.raises(ValueError, match=r"column 'n' wants numbers, got '2\.6'"):
+    with pytest.raises(ValueError, match=r"column 'n' must hold numbers, got '2\.6'"):
         curve(["2.6"])
 
 

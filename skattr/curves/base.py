@@ -1,4 +1,4 @@
-"""The interface of functions of one column, which engines return and `Curve` shows."""
+"""The interface of functions of one column, which engines return and `Curve` presents."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-ON_IT = np.empty(0, np.intp)  # no row lies off a curve
+NO_ROWS = np.empty(0, np.intp)
 
 
 class ColumnFunction(ABC):
@@ -17,8 +17,8 @@ class ColumnFunction(ABC):
     Attributes
     ----------
     partial : bool
-        Whether some values may lie off it, and have to be integrated: rounding in the steps in
-        front of the model may lead to a code that no other value near it has.
+        Whether values may lie off the curve and must be integrated: because of rounding in the
+        steps in front of the model they may have codes that no values near them have.
     """
 
     partial = False
@@ -26,46 +26,46 @@ class ColumnFunction(ABC):
     @property
     @abstractmethod
     def kind(self) -> str:
-        """What a table of it shows: "steps", "linear", "levels" or "function"."""
+        """What the table holds: "steps", "linear", "levels" or "function"."""
 
     @property
     def of_numbers(self) -> bool:
-        """Whether its values must be numbers."""
+        """Whether it takes only numbers."""
         return self.kind == "linear"
 
     @abstractmethod
     def at(self, codes: np.ndarray | None, values: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Evaluate it at raw values.
+        """Evaluate the function at raw values.
 
         Parameters
         ----------
         codes : array (n,) or None
-            The codes of the values, where the model has a grid of cells.
+            The codes of the values, if the model has a grid of cells.
         values : array or column (n,)
-            The values as the user holds them.
+            The raw values.
 
         Returns
         -------
         result : array (n, k)
         off : array of int
-            The rows that lie off it; their result is not to be used.
+            The rows that lie off the curve; their results are not valid.
         """
 
     def encode(self, values: Any) -> np.ndarray | None:
-        """Return the codes of raw values, (n,), or None where there are no cells."""
+        """Return the codes of raw values, (n,), or None if there are no cells."""
         return None
 
     def warn_of_rounding(self, values: Any) -> None:
-        """Warn if the background's dtype does not hold values, so that they are rounded to it."""
+        """Warn if values are rounded to the dtype of the background."""
         return None
 
     def evaluate(self, values: Any) -> np.ndarray:
-        """Evaluate it at raw values, (n, k), encoding them first; no value may lie off it."""
+        """Encode raw values and evaluate the function, (n, k); no value may lie off the curve."""
         return self.at(self.encode(values), values)[0]
 
     @property
     def has_table(self) -> bool:
-        """Whether `table` shows all there is to know."""
+        """Whether `table` describes the whole function."""
         return True
 
     @abstractmethod
@@ -76,7 +76,7 @@ class ColumnFunction(ABC):
         """
 
     def levels(self) -> list[Any] | None:
-        """Return the levels that the model tells apart, or None for a function of numbers."""
+        """Return the levels that the model distinguishes, or None for a function of numbers."""
         if self.kind != "levels":
             return None
         frame, _ = self.table()

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 
 from skattr import frames
-from skattr.curves.base import ON_IT, ColumnFunction
+from skattr._typing import override
+from skattr.curves.base import NO_ROWS, ColumnFunction
 from skattr.curves.by_code import ByCode
 from skattr.measures.learned.bins import Bins
 from skattr.pieces.cells import MISSING, between, level_frame
@@ -31,7 +32,7 @@ class ByCodeAndBin(ColumnFunction):
     """
 
     kind = "steps"
-    has_table = False  # it is shown as part of a sum, which knows the cells
+    has_table = False  # SumByCodeAndBin has one
 
     def __init__(
         self,
@@ -45,30 +46,31 @@ class ByCodeAndBin(ColumnFunction):
         self.reach = reach
         self.partial = partial
 
+    @override
     def at(self, codes: np.ndarray | None, values: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Look codes and bins up."""
         assert codes is not None
         result, off = self.at_bins(codes, self.bins.of(values))
         if len(off) and not self.partial:
             raise ValueError(
-                f"column {self.bins.name!r}: the model tells numbers apart that float64 rounds; "
-                "give it as float64"
+                f"column {self.bins.name!r} has numbers that the model distinguishes but float64 "
+                "does not; convert the column to float64"
             )
         return result, off
 
     def at_bins(self, codes: np.ndarray, bins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the values at codes and bins, (n, k), and the rows out of reach."""
         if self.reach is None:
-            return self.values[codes, bins], ON_IT
+            return self.values[codes, bins], NO_ROWS
         present = bins < self.bins.n
         low, high = self.reach[:, np.where(present, bins, 0)]
         off = np.flatnonzero(present & ((codes < low) | (codes > high)))
-        place = np.where(present, codes + bins, -1)
-        place[off] = -1
-        return self.values[place], off
+        index = np.where(present, codes + bins, -1)
+        index[off] = -1
+        return self.values[index], off
 
+    @override
     def table(self) -> tuple[pd.DataFrame, np.ndarray]:
-        """Raise: only `SumByCodeAndBin` has a table."""
+        """Raise: `has_table` is False."""
         raise NotImplementedError
 
 
@@ -95,35 +97,36 @@ class SumByCodeAndBin(ColumnFunction):
         self.partial = any(function.partial for _, function in parts)
 
     @property
+    @override
     def kind(self) -> str:
-        """Steps or levels, which a column may have that the model takes for numbers or ignores."""
+        """Steps, or levels of the background, also if the model takes them for numbers."""
         levels = any(function.bins.levels is not None for _, function in self.parts)
         return "levels" if levels else self.base.kind
 
     @property
+    @override
     def of_numbers(self) -> bool:
-        """Whether the column holds numbers."""
         return self.kind == "steps" and self.base.of_numbers
 
+    @override
     def encode(self, values: Any) -> np.ndarray:
-        """Return the codes of raw values, cast as the model casts them."""
         return self.base.encode(values)
 
+    @override
     def warn_of_rounding(self, values: Any) -> None:
-        """Warn if a float32 background does not hold the values."""
         self.base.warn_of_rounding(values)
 
+    @override
     def at(self, codes: np.ndarray | None, values: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Add up what codes and bins have."""
-        result, off = self.base.values[codes], [ON_IT]
+        result, off = self.base.values[codes], [NO_ROWS]
         for coefficient, function in self.parts:
-            part, beyond = function.at(codes, values)
+            part, off_part = function.at(codes, values)
             result = result + coefficient * part
-            off.append(beyond)
+            off.append(off_part)
         return result, np.unique(np.concatenate(off))
 
+    @override
     def evaluate(self, values: Any) -> np.ndarray:
-        """Evaluate it at raw values; those that lie off a part are integrated."""
         result, off = self.at(self.encode(values), values)
         return self.integrate(values) if len(off) else result
 
@@ -134,14 +137,15 @@ class SumByCodeAndBin(ColumnFunction):
         return result
 
     @property
+    @override
     def has_table(self) -> bool:
-        """Whether the cells are levels, or ranges of raw values."""
         return self.base.has_table
 
+    @override
     def table(self) -> tuple[pd.DataFrame, np.ndarray]:
-        """Return labels and values of all levels, or of all steps: jumps are where either has one.
+        """Return labels and values of all levels, or all steps between jumps of codes and bins.
 
-        Levels that the model does not know may still be levels of the background.
+        Levels that the model does not have may still be levels of the background.
         """
         return self._level_table() if self.kind == "levels" else self._step_table()
 
@@ -171,7 +175,7 @@ class SumByCodeAndBin(ColumnFunction):
         ends = np.union1d(ends, cuts[(cuts > ends[0]) & (cuts < ends[-1])])
         frame = pd.DataFrame({"lower": ends[:-1], "upper": ends[1:], "closed": "right"})
         values = self.evaluate(between(ends))
-        if -np.inf in cuts:  # a value of the background, with rows of its own behind it
+        if -np.inf in cuts:  # a value of the background that has its own bin
             first = pd.DataFrame({"lower": [-np.inf], "upper": [-np.inf], "closed": ["both"]})
             frame = pd.concat([first, frame], ignore_index=True)
             values = np.concatenate([self.evaluate(np.array([-np.inf])), values])

@@ -8,12 +8,13 @@ import numpy as np
 import pandas as pd
 
 from skattr import frames
-from skattr.curves.base import ON_IT, ColumnFunction
+from skattr._typing import override
+from skattr.curves.base import NO_ROWS, ColumnFunction
 from skattr.pieces import Grid
 
 
 class Constant(ColumnFunction):
-    """One value, whatever the column holds: a step function without a jump.
+    """A constant: a step function without jumps.
 
     Parameters
     ----------
@@ -21,7 +22,7 @@ class Constant(ColumnFunction):
     """
 
     kind = "steps"
-    of_numbers = False  # whatever is asked has the same value
+    of_numbers = False  # all values are accepted
 
     def __init__(self, values: np.ndarray) -> None:
         self.values = values
@@ -38,12 +39,12 @@ class Constant(ColumnFunction):
         """Return the function with other values."""
         return Constant(values)
 
+    @override
     def at(self, codes: np.ndarray | None, values: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return the constant."""
-        return self.values.repeat(len(values), axis=0), ON_IT
+        return self.values.repeat(len(values), axis=0), NO_ROWS
 
+    @override
     def table(self) -> tuple[pd.DataFrame, np.ndarray]:
-        """Return one step."""
         step = {"lower": [-np.inf], "upper": [np.inf], "closed": ["right"]}
         return pd.DataFrame(step), self.values
 
@@ -78,34 +79,34 @@ class ByCode(ColumnFunction):
         return ByCode(self.grid, self.k, values)
 
     @property
+    @override
     def kind(self) -> str:
-        """Steps or levels."""
         return "steps" if self.grid.cells[self.k].labels is None else "levels"
 
     @property
+    @override
     def of_numbers(self) -> bool:
-        """Whether the column holds numbers."""
         return self.kind == "steps" and frames.is_number(self.grid.row.X, self.k)
 
+    @override
     def encode(self, values: Any) -> np.ndarray:
-        """Return the codes of raw values, cast as the model casts them."""
         return self.grid.encode_values(self.k, values)
 
+    @override
     def warn_of_rounding(self, values: Any) -> None:
-        """Warn if a float32 background does not hold the values."""
         self.grid.warn_of_rounding({self.k: values})
 
+    @override
     def at(self, codes: np.ndarray | None, values: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Look the codes up."""
-        return self.values[codes], ON_IT
+        return self.values[codes], NO_ROWS
 
     @property
+    @override
     def has_table(self) -> bool:
-        """Whether the cells are levels, or ranges of raw values."""
         return self.kind == "levels" or self.grid.partition(self.k) is not None
 
+    @override
     def table(self) -> tuple[pd.DataFrame, np.ndarray]:
-        """Return labels and values of all codes."""
         described = self.grid.describe_cells(self.k)
         assert described is not None
         labels, codes = described

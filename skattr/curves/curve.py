@@ -27,17 +27,17 @@ class Curve:
     output_names : tuple of str
         The outputs.
     offset : array (k,), or None
-        What centring subtracts, as in Explanation; None if it is not known.
+        What centring subtracts, as in Explanation; None if not known.
     scale : str
-        What the numbers are, as in Explanation.
+        What the values are, as in Explanation.
     span : (float, float), or None
-        The background's range, where a piecewise linear function is worth looking at.
+        The range of the background, where a piecewise linear function is plotted.
     measure_name : str
-        The measure in words, "" if it is not known.
+        The measure in words, "" if not known.
     order : tuple, or None
         The levels of a boolean column or of ordered categories, in their order.
     missing_seen : bool, or None
-        Whether the background has missing values in the column; None if it is not known.
+        Whether the background has missing values in the column; None if not known.
     """
 
     def __init__(
@@ -65,12 +65,12 @@ class Curve:
 
     @property
     def kind(self) -> str:
-        """What the curve is."""
+        """The kind of the curve, see the class."""
         return self._function.kind
 
     @property
     def levels(self) -> list[Any] | None:
-        """The levels that the model tells apart, or None for a curve of numbers."""
+        """The levels that the model distinguishes, or None for a curve of numbers."""
         return self._function.levels()
 
     def select(self, output: str | int) -> Curve:
@@ -112,8 +112,8 @@ class Curve:
             )
         if self._function.of_numbers and getattr(values.dtype, "kind", "O") not in "biufmM":
             text = next((value for value in values if isinstance(value, str)), None)
-            if text is not None:  # a model might read numbers from it
-                raise ValueError(f"column {self.feature!r} wants numbers, got {text!r}")
+            if text is not None:  # some models would convert it
+                raise ValueError(f"column {self.feature!r} must hold numbers, got {text!r}")
         self._function.warn_of_rounding(values)
         result = self._function.evaluate(values)[:, self._outputs]
         return result[:, 0] if len(self.output_names) == 1 else result
@@ -126,20 +126,19 @@ class Curve:
         """Return the curve as a table.
 
         Steps have the columns `lower, upper, closed, value`, one row for lower < x <= upper (the
-        first one holds -inf too, unless a row "both" says that it has a value of its own); linear
-        curves `x, value` at all knots, with two rows where the value jumps (up to x it is the
-        first) and three where a number has a value of its own, and one row beyond the knots on
-        either side, from where it goes straight on; levels `level, kind, value`, among them
-        booleans, whatever the model makes of them; a function `x, value` at the background's
-        distinct values. Several outputs have one column `value_<output>` each.
+        first row includes -inf, unless a row with `closed` "both" gives its value). Linear curves
+        have `x, value` at all knots, with two rows where the value jumps (the first one holds up to
+        x), three where a single number has another value, and one row beyond the knots on either
+        side, from where the curve goes straight on. Levels, among them booleans, have `level, kind,
+        value`. A function has `x, value` at the distinct values of the background. Several outputs
+        have one column `value_<output>` each.
 
-        Missing (NaN among numbers) is a row of its own: `closed` is "missing", or `x` is NaN, or
-        `kind` is "missing".
-        The `kind` of a row of levels is "level", "missing" or "other", which stands for all levels
-        that the model does not know; the `level` of the last two is only a name ("missing", "any
-        other"), which a level may have too. Where the model tells None from NaN, there are the rows
-        "missing (None)" and "missing (NaN)". Of a model that keeps no names of levels (catboost)
-        the table has the levels of the background, and "any other" only if these are all.
+        Missing has a row: `closed` is "missing", `x` is NaN, or `kind` is "missing". The `kind` of
+        a row of levels is "level", "missing" or "other", which stands for all levels that the model
+        does not know; the `level` of the last two is only a name ("missing", "any other"), which a
+        level may have too. If the model distinguishes None from NaN, there are the rows "missing
+        (None)" and "missing (NaN)". If the model does not keep the names of levels (catboost), the
+        table has the levels of the background, and "any other" only if these are all.
         """
         frame, values = self._table
         values = values[:, self._outputs]

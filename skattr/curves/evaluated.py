@@ -1,4 +1,4 @@
-"""Functions of a column that are evaluated when they are asked for, and columns of booleans."""
+"""Functions of a column that are evaluated on demand, and columns of booleans."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ import numpy as np
 import pandas as pd
 
 from skattr import frames
-from skattr.curves.base import ON_IT, ColumnFunction
+from skattr._typing import override
+from skattr.curves.base import NO_ROWS, ColumnFunction
 from skattr.pieces.cells import OTHER, level_frame, missing_rows
 
 
 class Evaluated(ColumnFunction):
-    """A function that is evaluated when it is called, shown at given points.
+    """A function that is evaluated when it is called.
 
     Parameters
     ----------
     function : callable
         Raw values → attributions (n, k).
     points : array or column
-        The values at which a table shows it.
+        The values in its table.
     """
 
     kind = "function"
@@ -33,16 +34,16 @@ class Evaluated(ColumnFunction):
         self.points = points
 
     @property
+    @override
     def of_numbers(self) -> bool:
-        """Whether the points are numbers."""
         return self.points.dtype.kind in "iuf"
 
+    @override
     def at(self, codes: np.ndarray | None, values: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Call the function."""
-        return self.function(values), ON_IT
+        return self.function(values), NO_ROWS
 
+    @override
     def table(self) -> tuple[pd.DataFrame, np.ndarray]:
-        """Return the function at the points."""
         return pd.DataFrame({"x": self.points}), self.function(self.points)
 
 
@@ -54,11 +55,11 @@ class EvaluatedLevels(ColumnFunction):
     function : callable
         Raw values → attributions (n, k).
     known : list
-        The levels that the model tells apart.
+        The levels that the model distinguishes.
     missing : list
         The missing values to try: None, NaN.
     other : list
-        A level that the model does not know, or nothing.
+        A level that the model does not know, or an empty list.
     """
 
     kind = "levels"
@@ -71,18 +72,18 @@ class EvaluatedLevels(ColumnFunction):
         self.missing = missing
         self.other = other
 
+    @override
     def levels(self) -> list[Any]:
-        """Return the levels that the model tells apart, without evaluating it."""
         return self.known
 
+    @override
     def at(self, codes: np.ndarray | None, values: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Call the function."""
-        return self.function(values), ON_IT
+        return self.function(values), NO_ROWS
 
+    @override
     def table(self) -> tuple[pd.DataFrame, np.ndarray]:
-        """Return the function at every value that the model takes."""
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of unknown categories, which are what is asked for
+            warnings.simplefilter("ignore")  # unknown categories are intended here
             levels, missing, other = self._evaluated()
         if len(missing) == 2 and np.array_equal(missing[0][1], missing[1][1], equal_nan=True):
             missing = missing[:1]
@@ -96,9 +97,9 @@ class EvaluatedLevels(ColumnFunction):
     def _evaluated(
         self,
     ) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]], list[tuple[Any, ...]]]:
-        """Return (value, attribution) of levels, missing and another level; in one call if it can.
+        """Return (value, attribution) of levels, missing and another level, in one call if it can.
 
-        A library may not hold them all in one column, and may refuse some of them.
+        A library may not accept them all in one column, and may refuse some of them.
         """
         parts = [self.known, *([missing] for missing in self.missing), self.other]
         pairs: list[list[tuple[Any, ...]]] = []
@@ -110,7 +111,7 @@ class EvaluatedLevels(ColumnFunction):
         return levels, [pair for part in missing for pair in part], other
 
     def _accepted(self, values: list[Any]) -> list[tuple[Any, ...]]:
-        """Return (value, attribution) of the values that are not refused."""
+        """Return (value, attribution) of the values that the model accepts."""
         if not values:
             return []
         with suppress(ValueError):
@@ -121,12 +122,12 @@ class EvaluatedLevels(ColumnFunction):
 
 
 class Booleans(ColumnFunction):
-    """A function of a column of booleans: two levels, and missing where it is known.
+    """A function of a column of booleans: two levels, and missing if the function has it.
 
     Parameters
     ----------
     function : ColumnFunction
-        What the model makes of the column, of any kind.
+        The function of the column, of any kind.
     """
 
     kind = "levels"
@@ -134,27 +135,27 @@ class Booleans(ColumnFunction):
     def __init__(self, function: ColumnFunction) -> None:
         self.function = function
 
+    @override
     def encode(self, values: Any) -> np.ndarray | None:
-        """Return the codes of raw values."""
         return self.function.encode(values)
 
+    @override
     def at(self, codes: np.ndarray | None, values: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Evaluate the function."""
         return self.function.at(codes, values)
 
+    @override
     def warn_of_rounding(self, values: Any) -> None:
-        """Warn if a float32 background does not hold the values."""
         self.function.warn_of_rounding(values)
 
+    @override
     def evaluate(self, values: Any) -> np.ndarray:
-        """Evaluate the function."""
         return self.function.evaluate(values)
 
+    @override
     def table(self) -> tuple[pd.DataFrame, np.ndarray]:
-        """Return two levels, and missing where the function has it."""
         rows: list[tuple[Any, str]] = [(False, "level"), (True, "level")]
         values = self.evaluate(pd.Series([False, True]))
-        if self.function.kind == "function":  # whose table shows only what the background holds
+        if self.function.kind == "function":  # whose table has only values of the background
             with suppress(ValueError):
                 values = np.vstack([values, self.evaluate(frames.as_column([None]))])
                 rows.append(("missing", "missing"))
@@ -167,7 +168,7 @@ class Booleans(ColumnFunction):
 
 
 def _is_missing(frame: pd.DataFrame) -> np.ndarray:
-    """Tell which rows of a table stand for a missing value."""
+    """Return which rows of a table are those of missing values."""
     if "x" in frame:
         return np.asarray(frame["x"].isna())
     return np.asarray(frame["closed" if "closed" in frame else "kind"] == "missing")

@@ -8,16 +8,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skattr.curves.base import ON_IT, ColumnFunction
+from skattr._typing import override
+from skattr.curves.base import NO_ROWS, ColumnFunction
 from skattr.measures.learned.bins import Bins, as_numbers
 
 
 @dataclass(eq=False)
 class PiecewiseLinear(ColumnFunction):
-    """A piecewise linear function of a raw number, u = (x - origin) - middle.
+    """A piecewise linear function of a raw number x, in u = (x - origin) - middle.
 
-    Segment i ends at knot i and, up to the middle's knot, begins there; later ones begin at knot
-    i - 1. Where it jumps a knot stands twice. Bin b has the segments first[b] to last[b].
+    Segment i lies left of knot i. Up to the knot of the middle its value is anchored at knot i,
+    behind it at knot i - 1. A knot at a jump occurs twice. Bin b has the segments first[b] to
+    last[b].
     """
 
     name: Any
@@ -30,19 +32,19 @@ class PiecewiseLinear(ColumnFunction):
     bins: Bins | None = None
     first: np.ndarray | None = None
     last: np.ndarray | None = None
-    points: np.ndarray | None = None  # (n, k) values of single numbers that have a bin each
-    special: np.ndarray | None = None  # (3, k) at missing, -inf and inf, NaN if there is none
+    points: np.ndarray | None = None  # (n, k) values at single numbers that have a bin each
+    special: np.ndarray | None = None  # (3, k) at missing, -inf and inf, NaN if not accepted
 
     @property
+    @override
     def kind(self) -> str:
-        """Linear."""
         return "linear"
 
+    @override
     def at(self, codes: np.ndarray | None, values: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Look raw numbers up."""
         x = as_numbers(values, self.name)
         u = (x - self.origin) - self.middle
-        order = np.argsort(u)  # neighbours are found near one another, in half the time
+        order = np.argsort(u)  # searching sorted numbers takes half the time
         segment = np.empty(len(u), np.int64)
         segment[order] = np.searchsorted(self.knots, u[order], side="left")
         if self.first is not None:
@@ -58,34 +60,34 @@ class PiecewiseLinear(ColumnFunction):
             single = bins < self.bins.n
             result[single] = self.points[bins[single]]
         self._put_special(x, result)
-        return result, ON_IT
+        return result, NO_ROWS
 
     def _put_special(self, x: np.ndarray, result: np.ndarray) -> None:
-        """Fill in what missing and infinite values get, or refuse them as the model does."""
+        """Fill in the results of missing and infinite values, or raise as the model does."""
         for i, (what, where) in enumerate(
             (("missing", np.isnan(x)), ("infinite", x == -np.inf), ("infinite", x == np.inf))
         ):
             if where.any():
                 assert self.special is not None
                 if np.isnan(self.special[i]).any():
-                    raise ValueError(f"column {self.name!r}: the model takes no {what} values")
+                    raise ValueError(f"column {self.name!r}: the model accepts no {what} values")
                 result[where] = self.special[i]
 
     def breaks(self) -> np.ndarray:
-        """Return raw numbers between which it is affine; beside them it may have jumps."""
-        places = [self.origin + (self.middle + self.knots)]
+        """Return the raw numbers between which the function is affine."""
+        breaks = [self.origin + (self.middle + self.knots)]
         if self.bins is not None:
             cuts = self.bins.cuts()
-            places += [cuts, np.nextafter(cuts, np.inf)]
-        return np.unique(np.concatenate(places))
+            breaks += [cuts, np.nextafter(cuts, np.inf)]
+        return np.unique(np.concatenate(breaks))
 
     def missing(self) -> np.ndarray | None:
-        """Return its value where the column is missing, (k,), if the model takes missing values."""
+        """Return the value at missing, (k,), or None if the model does not accept it."""
         assert self.special is not None
         return None if np.isnan(self.special[0]).any() else self.special[0]
 
+    @override
     def table(self) -> tuple[pd.DataFrame, np.ndarray]:
-        """Return all knots, one number beyond them on either side, and missing."""
         return SumOfLines(np.zeros(self.values.shape[1]), [(1.0, self)]).table()
 
 
@@ -104,15 +106,15 @@ class SumOfLines(ColumnFunction):
         self.constant = constant
         self.parts = parts
 
+    @override
     def at(self, codes: np.ndarray | None, values: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Add the parts up."""
         result = self.constant
         for coefficient, part in self.parts:  # in the order of the terms: the bits of `explain`
             result = result + coefficient * part.at(None, values)[0]
-        return result, ON_IT
+        return result, NO_ROWS
 
+    @override
     def table(self) -> tuple[pd.DataFrame, np.ndarray]:
-        """Return all knots, one number beyond them on either side, and missing."""
         x = np.unique(np.concatenate([part.breaks() for _, part in self.parts]))
         beyond = max(float(x[-1] - x[0]), abs(float(x[0])) * 1e-6, 1.0)
         x = np.concatenate([[x[0] - beyond], x, [x[-1] + beyond]])

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skattr.curves.base import ON_IT, ColumnFunction
+from skattr._typing import override
+from skattr.curves.base import NO_ROWS, ColumnFunction
 from skattr.measures.learned.bins import as_numbers
 from skattr.measures.learned.mixture import Mixture
 
@@ -36,12 +37,13 @@ class Mixed(ColumnFunction):
         self.name = name
         self.values = values
 
+    @override
     def at(self, codes: np.ndarray | None, values: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Mix the components."""
         t = as_numbers(values, self.name)[:, None]
         shares = self.mixture.shares(t, [self.k])
-        return np.einsum("nc,cnk->nk", shares, self.values[:, codes]), ON_IT
+        return np.einsum("nc,cnk->nk", shares, self.values[:, codes]), NO_ROWS
 
+    @override
     def table(self) -> tuple[pd.DataFrame, np.ndarray]:
-        """Raise: there is none."""
+        """Raise: `has_table` is False."""
         raise NotImplementedError

@@ -23,9 +23,9 @@ def add_up(
     parts: list[tuple[float, ColumnFunction]],
     integrate: Callable[[Any], np.ndarray],
 ) -> ColumnFunction | None:
-    """Return base + Σ coefficient · part, or None if nothing but evaluating it shows what it is.
+    """Return base + Σ coefficient · part, or None if the sum has no table.
 
-    `integrate` maps raw values to attributions, for those that lie off a part.
+    `integrate` maps raw values that lie off a part to attributions.
     """
     kinds = {type(part) for _, part in parts}
     if not kinds:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from skattr._typing import override
 from skattr.attributions import Attributions
 from skattr.curves.base import ColumnFunction
 from skattr.engines.base import Engine, Integral, Rows, RunOptions
@@ -23,16 +24,16 @@ from skattr.pieces import Pieces, Sum
 
 @dataclass(eq=False)
 class Addend:
-    """The engine of one addend, its state, and its curves."""
+    """One addend: its engine, state and curves."""
 
     engine: Engine
     state: Any
-    attributions: Any  # those that have curves
+    attributions: Any  # the attributions that may have curves
     curves: Sequence[ColumnFunction | None] = field(default_factory=list)
 
 
 class Addends(Engine):
-    """The sum of what the engines of all addends give.
+    """The sum of the integrals of all addends, each by its own engine.
 
     Parameters
     ----------
@@ -50,27 +51,27 @@ class Addends(Engine):
         self.engines = engines
 
     def _engine(self, addend: Pieces, measure: Measure) -> Engine | None:
-        able = (engine for engine in self.engines if engine.refuses(addend, measure) is None)
-        return next(able, None)
+        engines = (each for each in self.engines if each.refuses(addend, measure) is None)
+        return next(engines, None)
 
+    @override
     def objection(self, pieces: Sum, measure: Measure) -> str | None:
-        """Return which addend no engine serves, or None."""
         for addend in pieces.addends:
             if self._engine(addend, measure) is None:
                 return f"no engine has a view of {measure!r} for {addend.describe()}"
         return None
 
+    @override
     def cost(self, pieces: Sum, measure: Measure) -> str:
-        """Describe the cost of each addend."""
         pairs = [(self._engine(addend, measure), addend) for addend in pieces.addends]
         return "; and ".join(
             f"{engine.name}: {engine.cost(addend, measure)}" for engine, addend in pairs if engine
         )
 
+    @override
     def prepare(
         self, pieces: Sum, measure: Measure, attributions: Attributions, options: RunOptions
     ) -> list[Addend]:
-        """Prepare all addends."""
         curved = attributions if measure.depends != "nothing" else ()
         result = []
         for addend in pieces.addends:
@@ -80,15 +81,15 @@ class Addends(Engine):
             result.append(Addend(engine, state, curved))
         return result
 
+    @override
     def merge(self, a: list[Addend], b: list[Addend]) -> list[Addend]:
-        """Join the batches of all addends."""
         return [
             replace(x, state=x.engine.merge(x.state, y.state), curves=[])
             for x, y in zip(a, b, strict=True)
         ]
 
+    @override
     def finish(self, pieces: Sum, state: list[Addend], options: RunOptions) -> list[Addend]:
-        """Finish all addends."""
         result = []
         for part, addend in zip(pieces.addends, state, strict=True):
             finished = addend.engine.finish(part, addend.state, options)
@@ -96,8 +97,8 @@ class Addends(Engine):
             result.append(replace(addend, state=finished, curves=curves))
         return result
 
+    @override
     def mean(self, pieces: Sum, state: list[Addend]) -> Estimate:
-        """Return the sum of the means."""
         total = Estimate(np.zeros(pieces.n_outputs))
         for part, addend in zip(pieces.addends, state, strict=True):
             mean = addend.engine.mean(part, addend.state)
@@ -105,6 +106,7 @@ class Addends(Engine):
             total = total + mean
         return total
 
+    @override
     def integrate(
         self,
         pieces: Any,
@@ -114,11 +116,10 @@ class Addends(Engine):
         chosen: list[int],
         options: RunOptions,
     ) -> Integral:
-        """Return the sum of the addends' values."""
         result = np.zeros((len(rows.X), len(chosen), pieces.n_outputs))
         for part, addend in zip(pieces.addends, state, strict=True):
             met, codes = part.meet(rows.X)
-            these = Rows(rows.X, codes)
+            encoded = Rows(rows.X, codes)
             integrate = partial(addend.engine.integrate, met, addend.state)
             rest = []
             for i, a in enumerate(chosen):
@@ -127,9 +128,9 @@ class Addends(Engine):
                     rest.append(i)
                     continue
                 off = partial(integrate, attributions=attributions, chosen=[a], options=options)
-                result[:, i] += look_up(curve, these, attributions[a][0], off)
+                result[:, i] += look_up(curve, encoded, attributions[a][0], off)
             if rest:
                 wanted = [chosen[i] for i in rest]
-                integral = integrate(these, attributions, wanted, options)
+                integral = integrate(encoded, attributions, wanted, options)
                 result[:, rest] += integral.values.value
         return Integral(Estimate(result))

@@ -1,4 +1,4 @@
-"""What engines compute of a background, once for all measures and terms that share it."""
+"""Results over a background that engines share: computed once for all measures and terms."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROW_BLOCK = 65_536  # rows in one call of the model
 
 
 class Moments(NamedTuple):
-    """Weight, mean, variance and largest size of f over rows, (k,) each but for the weight."""
+    """Weight, mean, variance and largest absolute value of f over rows, (k,) but for the weight."""
 
     weight: float
     mean: np.ndarray
@@ -40,7 +40,7 @@ class Moments(NamedTuple):
 
 
 def encode(background: Background, grid: Grid, n_jobs: int | None = 1) -> tuple[Grid, np.ndarray]:
-    """Return a grid that knows the cells of all rows, and their codes, (d, n)."""
+    """Return a grid that has the cells of all rows, and their codes, (d, n)."""
     return background.remember("codes", grid, lambda: grid.meet(background.X, n_jobs))
 
 

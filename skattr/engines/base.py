@@ -3,19 +3,19 @@
 An engine declares what it serves and what it gives, as class attributes:
 
 - `kind`: the class of pieces, and `views`: the views of a measure, one of which it needs;
-- `gives`: what comes out, in a few words, for the table of all engines;
+- `gives`: the result in a few words, for the table of all engines;
 - `exact`: whether values are the integral up to rounding;
-- `needs_partition`: whether its sums are right only if every column belongs to exactly one
+- `needs_partition`: whether its sums are correct only if every column belongs to exactly one
   attribution; overlapping attributions are then prepared in several passes;
-- `knows_mean`: whether `mean` gives the integral against the reference of the measure;
-- `smooth`: whether its curves are other than step functions.
+- `computes_mean`: whether `mean` returns the integral against the reference of the measure;
+- `smooth`: whether its curves vary between the thresholds of the model.
 
 What depends on model and measure is computed in `prepare`, what depends on x in `integrate`. A
 state consists of numpy arrays, plain containers and our own classes, so that it pickles.
 
-An engine whose cost is known only once it runs raises `TooCostly` in `prepare`; under "auto" the
-terms are planned again without it. A measure that depends on the "attribution" alone is, to an
-engine, one measure for each attribution that depends on nothing.
+An engine whose cost becomes known while it runs raises `TooCostly` in `prepare`; under "auto" the
+terms are planned again without it. A measure that depends on the "attribution" alone is passed to
+an engine as one measure per attribution, each of which depends on nothing.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ from skattr.pieces import Pieces
 
 @dataclass(frozen=True)
 class RunOptions:
-    """How to run: workers, progress, and where approximations start and stop."""
+    """Options of a run: workers, progress, tolerances and seed of approximations."""
 
-    n_jobs: int | None = None  # as joblib counts them
-    verbose: int | None = 0  # whether to show progress; None: once it takes long
+    n_jobs: int | None = None  # as in joblib
+    verbose: int | None = 0  # whether to show progress; None: only in long runs
     tol: float = 1e-2  # largest standard error of a value, in units of the spread of f
-    error: np.ndarray | None = None  # (k,) the largest standard error of a value of one term
+    error: np.ndarray | None = None  # (k,) the largest standard error of one term
     max_evals: float = 100_000  # evaluations of f for one value
     seed: int = 0
-    without: tuple[str, ...] = ()  # engines that were found to cost too much
-    engine: Any = "auto"  # what the user asked for
+    without: tuple[str, ...] = ()  # engines that turned out to cost too much
+    engine: Any = "auto"  # as in `MeasureExplainer`
 
 
 class TooCostly(ValueError):
-    """Raised when one value takes an engine more than `max_evals`."""
+    """Raised by an engine that needs more than `max_evals` for one value."""
 
     def __init__(self, engine: str, message: str) -> None:
         super().__init__(message)
@@ -71,17 +71,16 @@ class Rows(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Integral:
-    """What `Engine.integrate` returns.
+    """Attributions at some rows, as `Engine.integrate` returns them.
 
     Parameters
     ----------
     values : Estimate
-        Of shape (n, len(chosen), k), with error 0 where it is exact.
+        The attributions, (n, len(chosen), k), with error 0 where they are exact.
     masses : Estimate, optional
-        The masses of the measures, (n, len(chosen), 1), where they depend on x or j and are
-        estimated.
+        The masses of the measures, (n, len(chosen), 1), if they vary and are estimated.
     certificate : dict
-        What can be proved of the error of the values: counts add up, errors are the largest.
+        Bounds on the error of the values, and counts.
     """
 
     values: Estimate
@@ -90,7 +89,7 @@ class Integral:
 
 
 def join_certificates(*certificates: dict[str, Any]) -> dict[str, Any]:
-    """Join what is known of several values: counts add up, errors are the largest."""
+    """Join certificates: counts are added up, of errors the largest is kept."""
     whole: dict[str, Any] = {}
     for certificate in certificates:
         for name, number in certificate.items():
@@ -110,11 +109,11 @@ class Engine(BaseEstimator):
     gives = "exact"
     exact = True
     needs_partition = False
-    knows_mean = True
+    computes_mean = True
     smooth = False
 
     def refuses(self, pieces: Pieces, measure: Measure) -> str | None:
-        """Return the reason why this engine cannot serve, or None.
+        """Return why this engine cannot be used, or None if it can.
 
         Parameters
         ----------
@@ -131,20 +130,20 @@ class Engine(BaseEstimator):
         return self.objection(pieces, measure)
 
     def objection(self, pieces: Any, measure: Any) -> str | None:
-        """Return why this engine cannot serve although kind and view fit, or None."""
+        """Return why this engine cannot be used although kind and view fit, or None."""
         return None
 
-    def suits(self, pieces: Any, measure: Any, options: RunOptions) -> str | None:
-        """Return why another engine is better although this one could serve, or None."""
+    def why_not_preferred(self, pieces: Any, measure: Any, options: RunOptions) -> str | None:
+        """Return why another engine is better although this one can be used, or None."""
         return None
 
     def may_estimate(self, measure: Measure, options: RunOptions) -> bool:
-        """Tell whether some values may turn out to be estimates."""
+        """Return whether some values may turn out to be estimates."""
         return not self.exact
 
     def has_mean(self, measure: Measure) -> bool:
-        """Tell whether `mean` gives the integral against the reference of this measure."""
-        return self.knows_mean
+        """Return whether `mean` returns the integral against the reference of this measure."""
+        return self.computes_mean
 
     def cost(self, pieces: Any, measure: Any) -> str:
         """Describe the cost of `fit` and `explain` in a few words, for `describe()`."""
@@ -155,11 +154,11 @@ class Engine(BaseEstimator):
         return ""
 
     def outlook(self, state: Any, attributions: Attributions) -> str:
-        """Describe how much work explaining will be, where that is known."""
+        """Describe the work of explaining the background, if it is known."""
         return ""
 
     def certificate(self, state: Any) -> str:
-        """Describe how small the error is known to be, where "exact" does not say it."""
+        """Describe a bound on the error, if the engine has one beyond rounding."""
         return ""
 
     def prepare(
@@ -174,33 +173,33 @@ class Engine(BaseEstimator):
         measure : Measure
             Fitted to one batch of the background.
         attributions : Attributions
-            What gets a value; a partition of the columns if `needs_partition`.
+            The sets of columns explained; a partition of the columns if `needs_partition`.
         options : RunOptions
-            How to run.
+            Options of the run.
 
         Returns
         -------
         state
-            Not normalised where batches add up.
+            Not normalised if batches add up.
         """
         raise NotImplementedError
 
     def merge(self, a: Any, b: Any) -> Any:
-        """Join the states of two batches of the background."""
+        """Return the state of two batches of the background."""
         raise NotImplementedError
 
     def finish(self, pieces: Any, state: Any, options: RunOptions) -> Any:
-        """Compute what has to wait for all batches of the background; return the new state."""
+        """Compute what needs all batches of the background, and return the new state."""
         return state
 
     def mean(self, pieces: Any, state: Any) -> Estimate | None:
-        """Return ∫ f d(reference), (k,), or None if another engine has to compute it."""
+        """Return ∫ f d(reference), (k,), or None if this engine does not compute it."""
         return None
 
     def curves(
         self, pieces: Any, state: Any, attributions: Attributions
     ) -> Sequence[ColumnFunction | None]:
-        """Return each attribution as a function of one column, or None where it is integrated."""
+        """Return each attribution as a function of one column, or None if it is integrated."""
         return [None] * len(attributions)
 
     def integrate(
@@ -217,21 +216,21 @@ class Engine(BaseEstimator):
         Parameters
         ----------
         pieces : Pieces
-            The model, on a grid that knows the cells of the rows.
+            The model, on a grid that has the cells of the rows.
         state
             What `finish` returned.
         rows : Rows
-            The explained rows, n of them.
+            The n rows to explain.
         attributions : Attributions
             Those of `prepare`.
         chosen : list of int
-            The positions of those that are wanted.
+            The positions of those to integrate.
         options : RunOptions
-            How to run; the standard error of an estimate should not exceed `options.error`.
+            Options of the run; standard errors should not exceed `options.error`.
         """
         raise NotImplementedError
 
 
 def is_asked_for(engine: Any, name: str) -> bool:
-    """Tell whether the user wants this engine, or none that approximates in place of it."""
+    """Return whether the user asked for this engine, so that no other may replace it."""
     return engine in ("exact", name) or (isinstance(engine, Engine) and engine.name == name)

@@ -1,4 +1,4 @@
-"""Estimates of integrals, with what is known of their errors; they add up like the integrals."""
+"""Estimates of integrals with their errors; sums of estimates keep both."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy as np
 
 @dataclass(eq=False)
 class Estimate:
-    """A value, a bound of its error, and independent replicates of it where it was sampled.
+    """A value, a bound on its error, and independent replicates of it if it was sampled.
 
     Replicate r of every estimate comes from one seed, so that the replicates of a sum are the sums
-    of the replicates. Leading axes of values that are missing are the same for all.
+    of the replicates. Values broadcast over leading axes that they do not have.
     """
 
     value: Any
-    error: Any = 0.0  # of what is not random
+    error: Any = 0.0  # of the part that is not random
     replicates: np.ndarray | None = None  # (R, …)
 
     @classmethod
@@ -69,7 +69,7 @@ class Estimate:
             ndim = np.ndim(value)
             both = _wide(self.replicates, ndim) + _wide(other.replicates, ndim)
             return Estimate(value, error, both)
-        # they may hang together, so that their errors add up
+        # they may be dependent: errors add up
         return Estimate(value, error + standard_error(other.replicates), self.replicates)
 
     def __sub__(self, other: Estimate) -> Estimate:
@@ -77,7 +77,7 @@ class Estimate:
 
 
 def _wide(replicates: Any, ndim: int) -> Any:
-    """Put axes of length 1 behind that of the replicates."""
+    """Insert axes of length 1 behind that of the replicates."""
     if replicates is None:
         return None
     missing = ndim + 1 - replicates.ndim

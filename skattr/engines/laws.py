@@ -1,7 +1,7 @@
 """One-dimensional laws on the cells and terms of a model: masses by code, means of terms.
 
-What an engine keeps of a law is small and adds up over batches with `merge`: `as_masses` keeps what
-`masses` needs, `as_means` what `mean` needs. Laws given in closed form are kept as they are.
+Engines keep summaries of laws that add up over batches with `merge`: `as_masses` returns the one
+that `masses` needs, `as_means` the one that `mean` needs. Laws in closed form are kept unchanged.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def merge_components(a: list, b: list) -> list:
 
 @singledispatch
 def as_masses(law: Any, grid: Grid) -> Any:
-    """Return what `masses` needs of a law."""
+    """Return a law, or its summary that `masses` takes and batches can merge."""
     return law
 
 
@@ -72,7 +72,7 @@ def _count_codes(law: Empirical, grid: Grid) -> Counts:
 @singledispatch
 def masses(law: Any, grid: Grid, k: int) -> np.ndarray:
     """Return the mass of each code of column k, missing (code 0) first."""
-    raise TypeError(f"there are no masses by code of {type(law).__name__}")
+    raise TypeError(f"masses by code are not known for {type(law).__name__}")
 
 
 @masses.register
@@ -132,7 +132,7 @@ def _not_ranges(name: Any, law: str) -> Inexact:
 
 @singledispatch
 def as_means(law: Any, pieces: Any) -> Any:
-    """Return what `mean` needs of a law; pieces are additive, or sums of products."""
+    """Return a law, or its summary that `mean` takes; pieces are additive or sums of products."""
     return law
 
 
@@ -144,8 +144,8 @@ def _sum_term(law: Empirical, pieces: Any) -> Total:
 
 @singledispatch
 def mean(law: Any, pieces: Any, k: int) -> np.ndarray:
-    """Return the mean of what the model makes of column k."""
-    raise TypeError(f"there is no mean under {type(law).__name__}")
+    """Return the mean of the model's term of column k."""
+    raise TypeError(f"the mean is not known for {type(law).__name__}")
 
 
 @mean.register
@@ -160,13 +160,13 @@ def _mean_of_interval(law: Interval, pieces: Any, k: int) -> np.ndarray:
         return pieces.at_values(k, np.array([law.low]))[0]
     try:
         if not pieces.is_known(k):
-            raise ArithmeticError("nothing is known of the function in front of it")
+            raise ArithmeticError("the fitted steps in front of the model are not known functions")
         return mean_on(partial(pieces.at_values, k), law.low, law.high, pieces.cuts(k))
     except (ArithmeticError, AttributeError, TypeError, ValueError) as error:
         kind = Inexact if isinstance(error, ArithmeticError) else ValueError
         raise kind(
-            f"column {law.name!r}: the mean over the range {law.low} to {law.high} of what "
-            f"the model makes of it is not known exactly ({error})"
+            f"column {law.name!r}: the mean of its term over the range {law.low} to {law.high} "
+            f"is not known exactly ({error})"
         ) from error
 
 
@@ -178,8 +178,8 @@ def _mean_of_levels(law: Levels, pieces: Any, k: int) -> np.ndarray:
 def why_inexact(measure: Measure, integrate: Callable[[Any, int], Any]) -> str | None:
     """Return why `integrate(law, k)` fails for a uniform law of a measure, or None.
 
-    A measure that depends on the attribution alone has its laws in its members. One that was
-    prepared has released the background: it was asked before.
+    A measure that depends on the attribution alone has its laws in its members. A measure that has
+    released the background was checked before.
     """
     if not measure.flat or measure.background_ is None:
         return None

@@ -1,4 +1,4 @@
-"""Looking rows up on curves, and integrating those that lie off them."""
+"""Values of curves at rows; rows that lie off a curve are integrated."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from skattr.engines.base import Integral, Rows
 def look_up(
     curve: ColumnFunction, rows: Rows, k: int, integrate: Callable[[Rows], Integral]
 ) -> np.ndarray:
-    """Return a function of column k at rows, (n, n_outputs).
+    """Return the values of a curve of column k at rows, (n, n_outputs).
 
-    `integrate` is called with the rows that lie off the curve, and returns one attribution.
+    `integrate` returns one attribution at rows that lie off the curve.
     """
     codes = None if rows.codes is None else rows.codes[k]
     result, off = curve.at(codes, frames.column(rows.X, k))

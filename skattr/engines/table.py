@@ -1,4 +1,4 @@
-"""The dispatch: all engines in order of preference. The first that can serve a term does."""
+"""All engines in order of preference: each term gets the first one that can integrate it."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ BOXES = (OneViolation(), BinnedRows(), BoxProducts(), BoxMixture(), Increments()
 ADDITIVE = (AdditiveTerms(), BinnedAdditive(), AffineMeans())
 PRODUCTS = (ProductTerms(), BinnedProducts(), MixedProducts())
 RELU = (OneLayerNormal(), OneLayerUniform(), Polytopes(), Lines())
-# of rows and of laws, whose cost is known before they run
+# engines of rows and of laws whose cost is known before they run: addends use them
 SUMMABLE = (*BOXES[:3], *ADDITIVE[:2], *PRODUCTS[:2], RELU[-1])
 ANY_MODEL = (FiniteSum(), Evaluation(), FiniteGrid(), Riemann(), QuasiMonteCarlo())
 ENGINES: tuple[Engine, ...] = (*BOXES, *ADDITIVE, *PRODUCTS, *RELU, Addends(SUMMABLE), *ANY_MODEL)
 
 
 def engine_table() -> str:
-    """Return a table of all engines: what each needs and gives."""
+    """Return a table of all engines: the pieces and views each needs, and its results."""
     rows = [("engine", "pieces", "view of μ", "gives")]
     for engine in ENGINES:
         kind = "any" if engine.kind is Pieces else engine.kind.__name__
@@ -56,7 +56,7 @@ def engine_table() -> str:
 
 
 def candidates(engine: Any) -> tuple[tuple[Engine, ...], bool]:
-    """Return the engines to try in order, and whether the first was asked for by the user."""
+    """Return the engines to try, in order, and whether the user asked for the first one."""
     if isinstance(engine, Engine):
         return (engine, *ENGINES), True
     name = engine if isinstance(engine, str) else None
@@ -65,14 +65,14 @@ def candidates(engine: Any) -> tuple[tuple[Engine, ...], bool]:
     named = [e for e in ENGINES if e.name == name]
     if not named:
         names = ["auto", "exact", *(e.name for e in ENGINES)]
-        raise ValueError(f"engine={brief(engine)} is not known; it is one of {names} or an Engine")
+        raise ValueError(f"engine must be one of {names} or an Engine, got {brief(engine)}")
     return (*named, *ENGINES), True
 
 
 def choose(
     engine: Any, pieces: Pieces, measures: list[Measure], options: RunOptions
 ) -> list[Engine]:
-    """Choose an engine for each measure; a named engine must serve at least one of them."""
+    """Choose an engine for each measure; a named engine must suit at least one of them."""
     order, named = candidates(engine)
     order = tuple(e for e in order if e.name not in options.without)
     chosen = []
@@ -83,20 +83,20 @@ def choose(
         chosen.append(best)
     if named and order[0] not in chosen:
         reasons = "; ".join(f"{each!r}: {order[0].refuses(pieces, each)}" for each in measures)
-        raise ValueError(f"engine={order[0].name!r} serves no term of the measure ({reasons})")
+        raise ValueError(f"engine={order[0].name!r} cannot integrate any term: {reasons}")
     return chosen
 
 
 def _best(
     order: tuple, named: bool, pieces: Pieces, measure: Measure, options: RunOptions
 ) -> Engine | None:
-    """Return the engine that was asked for, the first that suits, or the first that can serve."""
+    """Return the engine asked for, the first preferred one, or the first that can be used."""
     if named and order[0].refuses(pieces, measure) is None:
         return order[0]
-    able = (e for e in order if e.refuses(pieces, measure) is None)
-    first = next(able, None)
-    for engine in () if first is None else chain([first], able):
-        if engine.suits(pieces, measure, options) is None:
+    usable = (e for e in order if e.refuses(pieces, measure) is None)
+    first = next(usable, None)
+    for engine in () if first is None else chain([first], usable):
+        if engine.why_not_preferred(pieces, measure, options) is None:
             return engine
     return first
 
@@ -106,9 +106,9 @@ def _no_engine(engine: Any, pieces: Pieces, measure: Measure) -> str:
     near = [e for e in ENGINES if e.kind is not Pieces and isinstance(pieces, e.kind)]
     reasons = "".join(f"{e.name}: {e.refuses(pieces, measure)}\n" for e in near)
     return (
-        f"there is no {what} for {measure!r} on {pieces.describe()}. There are:\n"
+        f"there is no {what} for {measure!r} on {pieces.describe()}. The engines are:\n"
         f"{engine_table()}\n{reasons}"
-        f"{measure!r} has the view {', '.join(measure.views)}; take a measure with another view "
-        "(PartialDependence has rows) or a model that is read as boxes, as an additive model or "
+        f"{measure!r} has the view {', '.join(measure.views)}; use a measure with another view "
+        "(PartialDependence has rows), or a model that is read as boxes, as an additive model or "
         "as a sum of products."
     )

@@ -1,1 +1,1 @@
-"""Numba loops: arrays in, arrays filled; no classes, no validation."""
+"""Numba kernels: they take and fill arrays, without classes or validation."""

@@ -6,15 +6,14 @@ import numpy as np
 
 from skattr.kernels.compiled import kernel
 
-TILE = 256  # rows that stay in the cache while all support vectors pass
+TILE = 256  # rows that stay in the cache during a loop over all support vectors
 
 
 def add_rows(inputs, weights, bins, supports, gammas, starts, totals, others):
     """Add each row's bumps to totals[m], and those without attribution a to others[m, a, bin].
 
-    Attribution a has the inputs starts[a] to starts[a + 1]; e_a is what it adds to the exponent.
-    The exponents of the other attributions are added up from both sides, never subtracted. others
-    may have no attribution at all.
+    Attribution a has the inputs starts[a] to starts[a + 1]. The exponents of the other attributions
+    are added up from both sides, never subtracted. others may have no attributions.
     """
     own, before = np.empty(len(starts) - 1), np.zeros(len(starts))
     _add_rows(inputs, weights, bins, supports, gammas, starts, totals, others, own, before)

@@ -1,12 +1,12 @@
-"""How kernels are compiled: all of them here, so that caching is decided in one place.
+"""Decorators that compile kernels, with the same options and caching for all of them.
 
-Kernels allocate nothing. Numba need not count references to arrays then, which takes a tenth to a
+Kernels allocate nothing. Numba then does not count references to arrays, which takes a tenth to a
 fourth of the time of small loops, and compiles in a fourth of the time: `np.zeros` inside a kernel
-brings seconds of numba's own code along. (Numba does not document `_nrt`; versions 0.61 to 0.68
-accept it.) What only kernels call is compiled as a part of them (parts.py).
+adds seconds of compiling numba's own code. (Numba does not document `_nrt`; versions 0.61 to 0.68
+accept it.) Functions that only kernels call are compiled as parts of them (parts.py).
 
-Compiled kernels are kept where numba keeps them: in NUMBA_CACHE_DIR, beside the package, or in the
-user's cache folder. Where none of these can be written, they are compiled in every process.
+Compiled kernels are cached where numba caches: in NUMBA_CACHE_DIR, beside the package, or in the
+user's cache folder. If none of these is writable, they are compiled in every process.
 """
 
 import logging
@@ -26,8 +26,8 @@ OPTIONS: dict[str, Any] = {
     "no_cfunc_wrapper": True,
     "_nrt": False,
 }
-_njit: Any = njit  # whose types know neither `_nrt` nor the options about wrappers
-PATIENCE = 1.0  # seconds after which users are told what they wait for
+_njit: Any = njit  # its annotations lack `_nrt` and the options about wrappers
+PATIENCE = 1.0  # seconds of compiling after which there is a message
 
 DISABLED: bool = config.DISABLE_JIT  # type: ignore[attr-defined]
 _kernels: list[Any] = []
@@ -47,17 +47,17 @@ def kernel(function: Any) -> Any:
 
 
 def called(function: Any) -> Any:
-    """Compile a function that only kernels call: it has no way in from Python."""
+    """Compile a function that only kernels call, not Python."""
     return _njit(**PART)(function)
 
 
 def inlined(function: Any) -> Any:
-    """Compile a function that becomes part of the kernels that call it, and of nothing else."""
+    """Compile a function that is inlined into the kernels that call it."""
     return _njit(**PART, forceinline=True)(function)
 
 
 def intrinsic(plain: Any) -> Any:
-    """Return a decorator for machine code, given the same in Python for NUMBA_DISABLE_JIT."""
+    """Return a decorator for LLVM code; `plain` replaces it under NUMBA_DISABLE_JIT."""
 
     def decorate(function: Any) -> Any:
         return plain if DISABLED else numba.extending.intrinsic(function)
@@ -66,7 +66,7 @@ def intrinsic(plain: Any) -> Any:
 
 
 def _keep(compiled: Any) -> None:
-    """Let a kernel be looked for, and kept, on disk, if there is a folder for that."""
+    """Enable the cache on disk for a kernel, if there is a writable folder."""
     global _cacheable
     if not _cacheable:
         return
@@ -76,8 +76,8 @@ def _keep(compiled: Any) -> None:
         _cacheable = False
         warnings.warn(
             "skattr compiles its kernels anew in every process, because neither its own folder "
-            "nor the user's cache folder can be written to; set the environment variable "
-            "NUMBA_CACHE_DIR to a folder that can",
+            "nor the user's cache folder is writable; set the environment variable "
+            "NUMBA_CACHE_DIR to a folder that is",
             stacklevel=2,
         )
 
@@ -88,13 +88,13 @@ def never_called() -> list[str]:
 
 
 class _Compiling(event.Listener):
-    """Says what users wait for, once, if compiling takes longer than they expect."""
+    """Logs one message if compiling takes longer than PATIENCE."""
 
     def __init__(self) -> None:
         self.depth, self.start, self.seconds, self.told = 0, 0.0, 0.0, False
 
     def on_start(self, event: Any) -> None:
-        """Count from the start of a kernel, not of what it calls."""
+        """Start the clock at a kernel, not at the functions that it calls."""
         if self.depth or any(event.data["dispatcher"] is each for each in _kernels):
             if self.depth == 0:
                 self.start = time.perf_counter()
@@ -102,7 +102,7 @@ class _Compiling(event.Listener):
             self._tell()
 
     def on_end(self, event: Any) -> None:
-        """Add up."""
+        """Add up the time of compiling."""
         if self.depth:
             self._tell()
             self.depth -= 1

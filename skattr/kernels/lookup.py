@@ -31,9 +31,10 @@ def _rank(values, edges, codes):
 
 
 def look_up(codes: np.ndarray, columns: np.ndarray, curve: np.ndarray, out: np.ndarray) -> None:
-    """Fill out[:, a] with the values of curve a at the codes of its column; columns -1 are left.
+    """Fill out[:, a] with the values of curve a at the codes of its column.
 
-    curve is one flat array (n_codes, k), out (n, g, k); starts of columns are in `columns[1]`.
+    columns (2, g): the column of each curve, -1 to skip it, and its start in curve (n_codes, k),
+    which has all curves one after the other; out (n, g, k).
     """
     has_codes = columns[0] >= 0
     if not has_codes.all():

@@ -1,9 +1,9 @@
-"""Functions that only kernels call: compiled as parts of the kernels, and not by themselves.
+"""Compiling functions that only kernels call as parts of the kernels, not by themselves.
 
-Numba would optimise each of them and turn it into machine code too, once for each level of
-functions that call one another, and nobody would run that: a third of the time of a first call.
-How it links code is not documented, so this is done only with versions that the tests were run
-with; with all others numba compiles as it does by default, and the results are the same.
+By default numba also optimises each of them and compiles it to machine code that never runs, once
+for each level of calls: a third of the time of a first call. How numba links code is not
+documented, so this is done only with versions that were tested; with all others numba compiles as
+it does by default, with the same results.
 """
 
 from typing import Any
@@ -34,23 +34,23 @@ def _compiler() -> Any:
             self._finalized = True
 
         def get_pointer_to_function(self, name: str) -> int:
-            """Return 0: it cannot be called from Python."""
+            """Return 0, as it cannot be called from Python."""
             self._ensure_finalized()
             return 0
 
         @property
         def codegen(self) -> Any:
-            """Return what gets the function's environment, which there is none of."""
+            """Return this library, which receives the environment and ignores it."""
             return self
 
         def set_env(self, name: str, env: Any) -> None:
-            """Leave it out: only Python objects inside of functions need it."""
+            """Ignore the environment: only Python objects inside functions need it."""
 
     class PartCompiler(Compiler):
         """Compiles functions to parts of kernels."""
 
         def define_pipelines(self) -> Any:
-            """Do what numba does, into such a library."""
+            """Use the default pipelines, with a Part as library."""
             state = self.state
             state.library = Part(state.targetctx.codegen(), state.func_id.func_qualname)
             return super().define_pipelines()

@@ -1,4 +1,4 @@
-"""A fitted estimator that has been read: what is explained, and f as pieces."""
+"""A fitted estimator, the output that is explained, and f as pieces."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from skattr.inputs import named_outputs
 from skattr.pieces import Grid, Output, Pieces, as_pieces, choose_output
 from skattr.pieces.preprocessing.row_independence import check_row_independence
 
-BLOCK = 2**21  # numbers of X that are encoded together: bounds the memory of `explain`
+BLOCK = 2**21  # numbers of X that are encoded together, which bounds memory
 
 
 class ReadModel:
@@ -24,10 +24,10 @@ class ReadModel:
     ----------
     estimator : fitted estimator or callable
     X : DataFrame or array (n, d)
-        The background. What is read is compared with what the model predicts there; a wrong
-        reading is a black box.
+        The background. The pieces are compared with the predictions there; if they differ, the
+        model becomes a black box.
     output : str
-        What is explained, as in `MeasureExplainer`.
+        The output to explain, as in `MeasureExplainer`.
     output_names : list of str, optional
         The names of the outputs.
 
@@ -38,11 +38,11 @@ class ReadModel:
     named : bool
         Whether X is a frame.
     output : Output
-        What is explained.
+        The output that is explained.
     row : PicklableTable
-        One row that the model takes.
+        One row that the model accepts.
     refuted : str or None
-        Why what was read is not what the model predicts.
+        Why the pieces do not agree with the predictions.
     grid : Grid or None
         The cells of the raw columns, if the pieces have any.
     scale : str
@@ -63,7 +63,7 @@ class ReadModel:
         self.name_levels(X)
 
     def _choose_output(self, estimator: Any, X: Any, output: str) -> tuple[Output, PicklableTable]:
-        """Choose the output and read the model, at the first row that it takes."""
+        """Choose the output and read the model, at the first row that it accepts."""
         refusal: ValueError | None = None
         for row in frames.some_rows(X):
             row = frames.copy(row)
@@ -77,7 +77,7 @@ class ReadModel:
         raise refusal
 
     def _check(self, estimator: Any, X: Any) -> None:
-        """Compare what was read with what the model predicts; a wrong reading is a black box."""
+        """Compare the pieces with the predictions; if they differ, use a black box."""
         self.refuted = self.pieces.refuted(_spread_out(X))
         check_row_independence(estimator, X, self.row.X)
         if self.refuted is not None:
@@ -92,24 +92,24 @@ class ReadModel:
         return self._pieces
 
     def name_levels(self, X: Any) -> None:
-        """Learn from X the names of levels that the model keeps no names of."""
+        """Learn the names of levels from X if the model does not keep them."""
         self.pieces.name_levels(X)
-        if self.grid is not None and self.grid is not self.pieces.grid:  # they were read again
+        if self.grid is not None and self.grid is not self.pieces.grid:  # pieces were read again
             self.grid.name_levels(X)
 
     def refuse_open_columns(self) -> None:
-        """Raise if the cells of a column are only those met so far, so that batches differ."""
+        """Raise if the cells of a column depend on the data, so that batches differ."""
         grids = [addend.grid for addend in self.pieces.addends if addend.grid is not None]
         columns = sorted({k for grid in grids for k in grid.open_columns})
         if columns:
             names = [self.names[k] for k in columns]
             raise ValueError(
-                f"partial_fit: what the model tells apart in the columns {names} depends on the "
-                "data, because of the steps in front of it; use fit with the whole background"
+                f"partial_fit: the cells of the columns {names} depend on the data, because of the "
+                "steps in front of the model; use fit with the whole background"
             )
 
     def as_background(self, X: Any) -> Any:
-        """Return rows with the dtypes of the background wherever these hold them."""
+        """Return rows with the dtypes of the background wherever these represent them."""
         return frames.settled(X, self.row.X)
 
     def blocks(self, X: Any) -> list[slice]:
@@ -118,7 +118,7 @@ class ReadModel:
         return [slice(start, start + step) for start in range(0, len(X), step)]
 
     def encode(self, X: Any, pieces: Pieces | None) -> tuple[Pieces | None, Rows]:
-        """Return rows with their codes, and pieces, if any, on a grid that knows their cells."""
+        """Return rows with their codes, and pieces, if any, on a grid that has their cells."""
         if self.grid is None:
             return pieces, Rows(X)
         if pieces is not None:
@@ -134,7 +134,7 @@ class ReadModel:
         return result[:, 0] if result.shape[1] == 1 else result
 
     def rows_with(self, k: int, values: Any) -> Any:
-        """Return rows like the first one, with the values of one column put in."""
+        """Return copies of `row` with the values of one column replaced."""
         return frames.with_columns(self.row.X, {k: values})
 
     def __getstate__(self) -> dict[str, Any]:
@@ -142,5 +142,5 @@ class ReadModel:
 
 
 def _spread_out(X: Any) -> Any:
-    """Return a few rows from all over X."""
+    """Return 64 rows at equal distances in X."""
     return frames.take_rows(X, np.unique(np.linspace(0, len(X) - 1, 64).astype(int)))

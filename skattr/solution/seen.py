@@ -1,4 +1,4 @@
-"""What is remembered of the background's columns, to show curves."""
+"""Summaries of the background's columns, which curves present."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from skattr import frames
 
 
 class SeenColumns:
-    """Distinct values of some columns, which columns miss values, and the number of rows.
+    """The number of rows, columns with missing values, and distinct values of some columns.
 
     Attributes
     ----------
     n_rows : int
     points : dict
-        Position of a column → its distinct values, sorted, where a curve has no table of its own.
+        Position of a column → its distinct values, sorted, if the curve has no table.
     with_missing : set of int
         The columns that have missing values.
     """

@@ -1,4 +1,4 @@
-"""The terms of a measure, solved: what explaining needs of them, added up."""
+"""The solution: curves, constants and offsets of all terms of a measure, added up."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from skattr.solution.terms import Term, share_of_error
 class Values(NamedTuple):
     """The attributions of some rows.
 
-    Errors are None where nothing was approximated; the offset is (k,), or has the shape of the
-    values where a mass depends on x or j.
+    Errors are None if the values are exact; the offset is (k,), or has the shape of the values if a
+    mass depends on x or j.
     """
 
     values: np.ndarray  # (n, g, k)
@@ -37,7 +37,7 @@ class Values(NamedTuple):
 
     @classmethod
     def joined(cls, parts: Iterable[Values], n: int) -> Values:
-        """Put the rows of blocks one behind the other, n in all."""
+        """Concatenate the rows of blocks, n in all."""
         whole: list[Any] | None = None
         certificates = []
         start = 0
@@ -61,7 +61,7 @@ class Values(NamedTuple):
 
 @dataclass(eq=False)
 class CodeTables:
-    """Functions of single codes, one behind the other, so that one call looks all of them up."""
+    """Functions of codes, concatenated so that one call looks them all up."""
 
     values: np.ndarray  # (n_codes in all, k)
     where: np.ndarray  # (2, g) the column and the start of each attribution, -1 if it has no codes
@@ -71,7 +71,7 @@ class CodeTables:
     def of(
         cls, bases: Sequence[Constant | ByCode], grid: Grid | None, attributions: Attributions
     ) -> CodeTables:
-        """Lay functions out; a constant gets a value per code where the column has codes."""
+        """Concatenate functions; a constant is repeated for each code of the column."""
         where = np.full((2, len(bases)), -1, np.int64)
         constants = np.array([base.values[0] for base in bases])
         parts, start = [constants[:0]], 0
@@ -105,7 +105,7 @@ class CodeTables:
 
 @dataclass(eq=False)
 class Solution:
-    """All terms, and what explaining needs of them, by attribution."""
+    """All terms, and their sums by attribution."""
 
     terms: list[Term]
     base_value: np.ndarray  # (k,) E f
@@ -123,17 +123,17 @@ class Solution:
 
     @property
     def is_exact(self) -> bool:
-        """Whether every term that counts is exact."""
+        """Whether every term with a nonzero coefficient is exact."""
         return all(term.engine.exact for term in self.terms if term.coefficient)
 
     def needs_pieces(self, a: int) -> bool:
-        """Tell whether an attribution may have to be integrated, not only looked up."""
+        """Return whether an attribution may have to be integrated, not only looked up."""
         return bool(self.rest[a]) or any(curve.partial for _, curve in self.curved[a])
 
     def curve(
         self, a: int, grid: Grid | None, integrate: Callable[..., Any]
     ) -> ColumnFunction | None:
-        """Return an attribution as a function of its column, or None if it has to be evaluated.
+        """Return an attribution as a function of its column, or None if it must be evaluated.
 
         `integrate` maps raw values to attributions, (n, k).
         """
@@ -151,9 +151,10 @@ class Solution:
         chosen: Sequence[int],
         options: RunOptions,
     ) -> Values:
-        """Return some attributions at a block of rows; pieces are wanted where some are integrated.
+        """Return some attributions at a block of rows.
 
-        Each attribution is looked up on its curves, and integrated where it has none.
+        Each attribution is looked up on its curves, or integrated; `pieces` are needed only for the
+        latter.
         """
         g = len(chosen)
         options = replace(options, error=self.error)
@@ -167,23 +168,23 @@ class Solution:
                 def integrate(some: Rows, term: Term = term, a: int = a) -> Any:
                     return term.integrate(pieces, some, [a], options)
 
-                found = look_up(curve, rows, attributions[a][0], integrate)
-                result[:, i] += term.coefficient * found
+                values = look_up(curve, rows, attributions[a][0], integrate)
+                result[:, i] += term.coefficient * values
         for t, term in enumerate(self.terms):
-            places = [i for i, a in enumerate(chosen) if t in self.rest[a]]
-            if places:
-                wanted = [chosen[i] for i in places]
+            positions = [i for i, a in enumerate(chosen) if t in self.rest[a]]
+            if positions:
+                wanted = [chosen[i] for i in positions]
                 integral = term.integrate(pieces, rows, wanted, options)
                 certificates.append(integral.certificate)
-                values = integral.values * term.coefficient
-                if values.is_exact:
-                    result[:, places] += values.value
+                estimate = integral.values * term.coefficient
+                if estimate.is_exact:
+                    result[:, positions] += estimate.value
                 else:
-                    total = total + values.placed(places, g)
+                    total = total + estimate.placed(positions, g)
                 if integral.masses is not None:
                     assert term.mean is not None
                     masses = integral.masses * (term.coefficient * term.mean.value)
-                    offset = offset + masses.placed(places, g)
+                    offset = offset + masses.placed(positions, g)
         certificate = join_certificates(*certificates)
         if self.error is None:  # nothing is approximate
             return Values(result, None, offset.value, None, certificate)
@@ -241,7 +242,7 @@ def solve(
 
 
 def _finish(pieces: Pieces, terms: list[Term], options: RunOptions) -> np.ndarray:
-    """Finish the terms, give each the mean of its reference, and return E f."""
+    """Finish the terms, set the mean of the reference of each, and return E f."""
     means: dict[str, Estimate] = {}
     for term in terms:
         term.finish(pieces, options)

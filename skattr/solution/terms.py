@@ -1,4 +1,4 @@
-"""The terms of a measure, each with its engine: planned, prepared, merged over batches."""
+"""The terms of a measure, each with its engine: planned, prepared and merged over batches."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ Fit = Callable[[Measure, Attributions], Measure]
 
 @dataclass(eq=False)
 class Pass:
-    """What an engine prepares in one go: some attributions, and a measure fitted for them."""
+    """Some attributions that an engine prepares together, and a measure fitted for them."""
 
     positions: list[int]  # of these attributions among all
-    attributions: Attributions  # what the engine sees; it begins with them
+    attributions: Attributions  # those passed to the engine, starting with these
     measure: Measure
     state: Any = None
 
@@ -39,13 +39,13 @@ class Term:
     coefficient: float
     measure: Measure
     engine: Engine
-    passes: list[Pass] = field(default_factory=list)  # none: another term computes the mean
+    passes: list[Pass] = field(default_factory=list)  # empty if another term has the mean
     mean: Estimate | None = None  # (k,) ∫ f d(reference)
     moments: Moments | None = None  # of f over the background, if values may be estimates
 
     @property
     def is_constant(self) -> bool:
-        """Whether its values depend on no row."""
+        """Whether its values are the same for all rows."""
         return self.measure.depends in ("nothing", "attribution")
 
     def unfitted(self) -> Term:
@@ -74,7 +74,7 @@ class Term:
         ]
 
     def release(self) -> None:
-        """Let all measures forget the background."""
+        """Release the background of all measures."""
         self.measure.release()
         for each in self.passes:
             each.measure.release()
@@ -93,14 +93,14 @@ class Term:
         return Term(self.coefficient, other.measure, self.engine, passes, None, moments)
 
     def finish(self, pieces: Pieces, options: RunOptions) -> None:
-        """Compute what has to wait for all batches, the mean of the reference if it is known."""
+        """Compute what needs all batches, and the mean of the reference if the engine has it."""
         for each in self.passes:
             each.state = self.engine.finish(pieces, each.state, options)
         if self.passes and self.measure.depends != "attribution":
             self.mean = self.engine.mean(pieces, self.passes[0].state)
 
     def constants(self, pieces: Pieces, n: int) -> list[Estimate]:
-        """Return the values of n attributions that depend on no row, (k,) each."""
+        """Return the values of n attributions of a constant term, (k,) each."""
         if self.measure.depends != "attribution":
             assert self.mean is not None
             return [self.mean] * n
@@ -108,7 +108,7 @@ class Term:
         return [mean * self.measure.mass for mean in means if mean is not None]
 
     def curves(self, pieces: Pieces, n: int) -> list[ColumnFunction | None]:
-        """Return the functions of one column that n attributions are, or None."""
+        """Return n attributions as functions of one column, None where they are integrated."""
         result: list[ColumnFunction | None] = [None] * n
         for each in self.passes:
             curves = self.engine.curves(pieces, each.state, each.attributions)
@@ -122,8 +122,8 @@ class Term:
         """Return some attributions at some rows, and their masses if these depend on x or j."""
         parts = []
         for each in self.passes:
-            here = [i for i, a in enumerate(chosen) if a in each.positions]
-            wanted = [each.positions.index(chosen[i]) for i in here]
+            targets = [i for i, a in enumerate(chosen) if a in each.positions]
+            wanted = [each.positions.index(chosen[i]) for i in targets]
             if not wanted:
                 continue
             integral = self.engine.integrate(
@@ -134,10 +134,10 @@ class Term:
                 known = each.measure.masses(rows.X, each.attributions)
                 assert known is not None
                 masses = Estimate(known[:, wanted, None])
-            parts.append((here, integral.values, masses, integral.certificate))
+            parts.append((targets, integral.values, masses, integral.certificate))
         n = len(chosen)
-        values = [values.placed(here, n) for here, values, *_ in parts]
-        varying = [masses.placed(here, n) for here, _, masses, _ in parts if masses is not None]
+        values = [values.placed(to, n) for to, values, *_ in parts]
+        varying = [masses.placed(to, n) for to, _, masses, _ in parts if masses is not None]
         return Integral(
             _total(values),
             _total(varying) if varying else None,
@@ -160,13 +160,13 @@ class Term:
             how = f"approximate (tol={options.tol:g}, max_evals={options.max_evals})"
         parts = [f"{self.measure!r}: engine {engine.name}, {how}"]
         if not self.passes:
-            return "; ".join([*parts, "computed along with another term"])
+            return "; ".join([*parts, "computed together with another term"])
         parts.append(engine.cost(pieces, self.measure))
         if not exact:
             assert options.error is not None
             errors = ", ".join(f"{size:.2g}" for size in options.error)
             counts = engine.evaluations([each.state for each in self.passes], options)
-            parts += [counts, f"they stop at a standard error of {errors}"]
+            parts += [counts, f"stops at a standard error of {errors}"]
         if self.measure.depends != "attribution":
             state = self.passes[0].state
             parts += [engine.outlook(state, attributions), engine.certificate(state)]
@@ -181,7 +181,7 @@ def _total(parts: list[Estimate]) -> Estimate:
 
 
 def known_means(terms: list[Term]) -> set[str]:
-    """Return the laws whose means the engines of these terms compute in any case."""
+    """Return the laws whose means the engines of these terms compute anyway."""
     return {
         term.measure.reference().law
         for term in terms
@@ -226,7 +226,7 @@ def prepare(
 ) -> list[Term]:
     """Prepare planned terms with fitted measures on one batch of the background.
 
-    An expectation that another term computes in any case is not computed again: it has no passes.
+    An expectation that another term computes anyway is not computed again: it has no passes.
     """
     known = known_means(terms)
     for term in terms:
@@ -241,7 +241,7 @@ def prepare(
 
 
 def share_of_error(terms: list[Term], tol: float) -> np.ndarray | None:
-    """Return the error of one term, (k,), at which the sum of all terms keeps the tolerance."""
+    """Return the error of one term, (k,), with which the sum of all terms is within `tol`."""
     moments = next((term.moments for term in terms if term.moments is not None), None)
     if moments is None:
         return None
@@ -250,5 +250,5 @@ def share_of_error(terms: list[Term], tol: float) -> np.ndarray | None:
 
 
 def _scale(term: Term) -> float:
-    """Return what integrals are multiplied by: members are probabilities, their measure is not."""
+    """Return the factor of integrals: members are probabilities, their measure may not be."""
     return float(term.measure.mass or 0.0) if term.measure.depends == "attribution" else 1.0

@@ -1,4 +1,4 @@
-"""Additive models: the own terms at x, the means of the others (MATH.md, section 5).
+"""Additive models: the terms of column j at x, the means of the others (MATH.md, section 5).
 
     phi_j(x) = c + Σ_{i in j} h_i(x_i) + Σ_{i not in j} E h_i = E f + Σ_{i in j} (h_i(x_i) - E h_i)
 
@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from skattr._typing import override
 from skattr.attributions import Attributions
 from skattr.engines import backgrounds, laws
 from skattr.engines.base import Engine, Integral, Rows, RunOptions
@@ -23,60 +24,61 @@ from skattr.pieces import Additive
 
 
 @dataclass(eq=False)
-class Means:
-    """What the laws say of the term of each column, and the means that follow from it."""
+class TermMeans:
+    """The laws of a mixture, summarised, and the means of all terms under it."""
 
-    components: list  # (π_c, what `laws.mean` needs of one law per column)
+    components: list  # (π_c, one law per column, as `laws.mean` takes it)
     means: np.ndarray | None = None  # (d, k)
 
 
 class AdditiveTerms(Engine):
-    """Means of the terms of all columns, and the own terms of each row."""
+    """Means of the terms of all columns, and the terms of each explained row."""
 
     name = "additive"
     kind = Additive
     views = ("rows", "factors")
     gives = "exact; groups"
 
+    @override
     def objection(self, pieces: Additive, measure: Measure) -> str | None:
-        """Return which law has no exact mean, or None."""
         return why_inexact(measure, lambda law, k: laws.mean(law, pieces, k))
 
+    @override
     def cost(self, pieces: Additive, measure: Measure) -> str:
-        """Describe one evaluation per row."""
         return "fit: one evaluation per row; explain: one term per value"
 
+    @override
     def prepare(
         self, pieces: Additive, measure: Measure, attributions: Attributions, options: RunOptions
-    ) -> Means:
-        """Sum the terms over the background, or keep the laws."""
+    ) -> TermMeans:
         if "rows" in measure.views:
             background, _ = measure.rows()
             weight = float(background.weights.sum())
             sums = backgrounds.sum_terms(background, pieces)
-            return Means([(1.0, [laws.Total(total, weight) for total in sums])])
+            return TermMeans([(1.0, [laws.Total(total, weight) for total in sums])])
         components, _ = measure.factors()
-        return Means(
+        return TermMeans(
             [(share, [laws.as_means(law, pieces) for law in each]) for share, each in components]
         )
 
-    def merge(self, a: Means, b: Means) -> Means:
-        """Join the laws."""
-        return Means(laws.merge_components(a.components, b.components))
+    @override
+    def merge(self, a: TermMeans, b: TermMeans) -> TermMeans:
+        return TermMeans(laws.merge_components(a.components, b.components))
 
-    def finish(self, pieces: Additive, state: Means, options: RunOptions) -> Means:
-        """Make the means."""
+    @override
+    def finish(self, pieces: Additive, state: TermMeans, options: RunOptions) -> TermMeans:
         means = [
             share * np.array([laws.mean(law, pieces, k) for k, law in enumerate(each)])
             for share, each in state.components
         ]
         return replace(state, means=np.sum(means, axis=0))
 
-    def mean(self, pieces: Additive, state: Means) -> Estimate:
-        """Return the integral of f where nothing is pinned."""
+    @override
+    def mean(self, pieces: Additive, state: TermMeans) -> Estimate:
         assert state.means is not None
         return Estimate(pieces.constant + state.means.sum(axis=0))
 
+    @override
     def integrate(
         self,
         pieces: Any,
@@ -86,7 +88,6 @@ class AdditiveTerms(Engine):
         chosen: list[int],
         options: RunOptions,
     ) -> Integral:
-        """Return the mean of f, and what the own terms are more than their means."""
         mean = self.mean(pieces, state).value
         result = np.zeros((len(rows.X), len(chosen), pieces.n_outputs))
         columns = sorted({k for a in chosen for k in attributions[a]})

@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 
 from skattr import frames
+from skattr._typing import override
 from skattr.attributions import Attributions
 from skattr.engines.base import Engine, Integral, Rows, RunOptions
 from skattr.engines.estimates import Estimate
 from skattr.measures.base import Measure
 from skattr.pieces import Additive
 
-ROW_BLOCK = 65_536  # rows whose centres are there at a time
+ROW_BLOCK = 65_536  # rows whose centres are in memory at a time
 
 
 class AffineMeans(Engine):
@@ -28,23 +29,24 @@ class AffineMeans(Engine):
     kind = Additive
     views = ("centers",)
     gives = "exact, if all terms are affine; groups"
-    knows_mean = False
+    computes_mean = False
 
+    @override
     def objection(self, pieces: Additive, measure: Measure) -> str | None:
-        """Return which column has a term that is not affine, or None."""
-        bent = [name for k, name in enumerate(pieces.names) if not pieces.is_affine(k)]
-        return f"the term of column {bent[0]!r} is not known to be affine" if bent else None
+        curved = [name for k, name in enumerate(pieces.names) if not pieces.is_affine(k)]
+        return f"the term of column {curved[0]!r} is not known to be affine" if curved else None
 
+    @override
     def cost(self, pieces: Additive, measure: Measure) -> str:
-        """Describe one evaluation per value."""
         return "explain: one evaluation per value"
 
+    @override
     def prepare(
         self, pieces: Additive, measure: Measure, attributions: Attributions, options: RunOptions
     ) -> Measure:
-        """Keep the measure, which knows its centres."""
         return measure
 
+    @override
     def integrate(
         self,
         pieces: Any,
@@ -54,15 +56,14 @@ class AffineMeans(Engine):
         chosen: list[int],
         options: RunOptions,
     ) -> Integral:
-        """Return the model's values at the centres of all rows and attributions."""
         X = rows.X
         result = np.empty((len(X), len(chosen), pieces.n_outputs))
         for start in range(0, len(X), ROW_BLOCK):
-            some = frames.take_rows(X, slice(start, start + ROW_BLOCK))
+            rows_of_block = frames.take_rows(X, slice(start, start + ROW_BLOCK))
             for i, a in enumerate(chosen):
-                centers = state.centers(some, attributions[a])
+                centers = state.centers(rows_of_block, attributions[a])
                 for block, terms in pieces.in_blocks(centers, list(range(len(pieces.names)))):
-                    # one column after the other: a row's bits do not depend on the rows around it
+                    # column by column, so that a row's bits do not depend on the rows around it
                     total = sum(terms.transpose(1, 0, 2), pieces.constant)
                     result[start + block.start : start + block.stop, i] = total
         return Integral(Estimate(result))

@@ -1,9 +1,9 @@
-"""Additive models and rows weighted by the own bin: one-dimensional sums (MATH.md, section 5).
+"""Additive models and rows weighted by the bin of x_j: sums by bin (MATH.md, section 5).
 
     phi_j(x) = c + Σ_{i in j} h_i(x_i) + Σ_r π_r(x) Σ_{i not in j} h_i(z_ri)
 
-The last sum depends on the bin of x_j alone: a table for each column, O(rows · columns) in all. For
-a group it is summed up for each distinct combination of bins.
+The last sum depends on the bin of x_j alone: one table per column, O(rows · columns) in all. For a
+group it is computed for each distinct combination of bins.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from skattr._typing import override
 from skattr.attributions import Attributions
 from skattr.engines.base import Engine, Integral, Rows, RunOptions
 from skattr.engines.estimates import Estimate
@@ -22,8 +23,8 @@ from skattr.pieces import Additive
 
 
 @dataclass(eq=False)
-class Others:
-    """What the other columns add, by the bin of the own value or, for groups, by row."""
+class OtherTerms:
+    """The sums of the terms of the other columns, by bin of x_j or, for groups, by row."""
 
     weights: RowWeights
     mean: np.ndarray  # (k,)
@@ -31,24 +32,24 @@ class Others:
 
 
 class BinnedAdditive(Engine):
-    """The own terms of each row, and the means of the others given its bins."""
+    """The terms of each explained row, and the means of the others given its bins."""
 
     name = "binned_additive"
     kind = Additive
     views = ("bins",)
     gives = "exact; groups row by row"
 
+    @override
     def cost(self, pieces: Additive, measure: Measure) -> str:
-        """Describe one evaluation per row."""
         return (
             "fit: one evaluation per row; explain: one term and one lookup per value, for a group "
             "one sum over the background"
         )
 
+    @override
     def prepare(
         self, pieces: Additive, measure: Any, attributions: Attributions, options: RunOptions
-    ) -> Others:
-        """Sum the terms of the other columns over the rows of each bin."""
+    ) -> OtherTerms:
         background, weights = measure.bins()
         n, k = len(background), pieces.n_outputs
         columns = list(range(len(background.names)))
@@ -57,10 +58,8 @@ class BinnedAdditive(Engine):
         for block, terms in pieces.in_blocks(background.X, columns):
             before, behind = np.cumsum(terms, axis=1), np.cumsum(terms[:, ::-1], axis=1)[:, ::-1]
             total += weights.weight[block] @ before[:, -1]
-            for rest, a in zip(
-                others, attributions, strict=True
-            ):  # sums, no differences: nothing cancels
-                first, last = a[0], a[-1]
+            for rest, a in zip(others, attributions, strict=True):
+                first, last = a[0], a[-1]  # sums, no differences: nothing cancels
                 inside = [k for k in range(first + 1, last) if k not in a]
                 rest[block] = terms[:, inside].sum(axis=1)
                 if first > 0:
@@ -71,12 +70,13 @@ class BinnedAdditive(Engine):
             _by_bin(rest, weights, a[0]) if len(a) == 1 else rest
             for rest, a in zip(others, attributions, strict=True)
         ]
-        return Others(weights.released(), pieces.constant + total, tables)
+        return OtherTerms(weights.released(), pieces.constant + total, tables)
 
-    def mean(self, pieces: Additive, state: Others) -> Estimate:
-        """Return E f."""
+    @override
+    def mean(self, pieces: Additive, state: OtherTerms) -> Estimate:
         return Estimate(state.mean)
 
+    @override
     def integrate(
         self,
         pieces: Any,
@@ -86,7 +86,6 @@ class BinnedAdditive(Engine):
         chosen: list[int],
         options: RunOptions,
     ) -> Integral:
-        """Return the own terms, and what the others are given the own bins."""
         X = rows.X
         result = np.empty((len(X), len(chosen), pieces.n_outputs))
         for i, a in enumerate(chosen):

@@ -1,9 +1,9 @@
-"""Rows of data, weighted by the bin of the own value, on boxes: exact curves in one pass.
+"""Rows of data, weighted by the bin of x_j, on boxes: exact curves in one pass.
 
 A curve has its jumps at the thresholds of the model and at the edges of the bins; it is looked up
 by (code, bin). O(boxes · depth · rows / 64) and a few additions for each row that meets all but one
 condition of a box (MATH.md, section 3, "Conditional by rows"). Groups, and columns whose cells are
-only those met, are summed up for each row that is explained.
+not known in advance (open columns), are summed up for each explained row.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from skattr import frames
+from skattr._typing import override
 from skattr.attributions import Attributions
 from skattr.curves.base import ColumnFunction
 from skattr.curves.by_bin import ByCodeAndBin
@@ -24,7 +25,7 @@ from skattr.engines.boxes.box_sums import owners, tree_blocks
 from skattr.engines.boxes.one_violation import ROW_BLOCK
 from skattr.engines.estimates import Estimate
 from skattr.kernels.boxes import binned_violation, one_violation
-from skattr.kernels.boxes.binned_violation import BinnedSums, Given
+from skattr.kernels.boxes.binned_violation import BinnedSums, Binning
 from skattr.kernels.boxes.group_rows import add_pinned
 from skattr.measures.base import Measure
 from skattr.measures.learned.bins import Bins
@@ -34,12 +35,12 @@ from skattr.parallel import in_order
 from skattr.pieces import Boxes, Grid
 from skattr.pieces.preprocessing.tracks import Kind
 
-ROOM = 2**23  # numbers that are summed up together
+MAX_SUMS = 2**23  # numbers in the sums of one pass
 
 
 @dataclass(eq=False)
-class State:
-    """The curves of single columns, and the rows that groups and open columns are summed from."""
+class BinnedCurves:
+    """The curves of single columns, and the rows for groups and open columns."""
 
     curves: list[ByCodeAndBin | None]
     mean: np.ndarray
@@ -57,17 +58,17 @@ class BinnedRows(Engine):
     gives = "exact curves; groups row by row"
     needs_partition = True
 
+    @override
     def cost(self, pieces: Boxes, measure: Measure) -> str:
-        """Describe one pass over the background."""
         return (
             "fit: one pass of the background down all trees; explain: one lookup per value, for a "
             "group one pass of the background"
         )
 
+    @override
     def prepare(
         self, pieces: Boxes, measure: Any, attributions: Attributions, options: RunOptions
-    ) -> State:
-        """Push all rows down all trees."""
+    ) -> BinnedCurves:
         background, weights = measure.bins()
         grid, codes = encode(background, pieces.grid, options.n_jobs)
         pieces = pieces.on(grid)
@@ -82,7 +83,7 @@ class BinnedRows(Engine):
                 curves[j] = layout.curve(curved[j][0], sums, weights, pieces.constant)
         fit = sums.fit @ weights.weight
         rest = not all(single) or any(curve is not None and curve.partial for curve in curves)
-        return State(
+        return BinnedCurves(
             curves,
             pieces.constant + fit,
             weights if rest else None,
@@ -90,16 +91,17 @@ class BinnedRows(Engine):
             codes if rest else None,
         )
 
-    def mean(self, pieces: Boxes, state: State) -> Estimate:
-        """Return E f."""
+    @override
+    def mean(self, pieces: Boxes, state: BinnedCurves) -> Estimate:
         return Estimate(state.mean)
 
+    @override
     def curves(
-        self, pieces: Boxes, state: State, attributions: Attributions
+        self, pieces: Boxes, state: BinnedCurves, attributions: Attributions
     ) -> Sequence[ColumnFunction | None]:
-        """Return the curves of single columns."""
         return state.curves
 
+    @override
     def integrate(
         self,
         pieces: Any,
@@ -109,7 +111,6 @@ class BinnedRows(Engine):
         chosen: list[int],
         options: RunOptions,
     ) -> Integral:
-        """Return the values of groups and of open columns, one pass over the rows for each."""
         grid, codes = state.grid.meet(rows.X)
         boxes = pieces.on(grid)
         result = np.empty((len(rows.X), len(chosen), boxes.n_outputs))
@@ -119,13 +120,13 @@ class BinnedRows(Engine):
 
 
 def _parts(attributions: Sequence, weights: RowWeights, k: int) -> list[list[int]]:
-    """Return the attributions of one column in parts, so that the sums of each fit in memory."""
+    """Split the attributions of one column into parts whose sums fit in memory."""
     parts: list[list[int]] = [[]]
     size = 0
     for j, columns in enumerate(attributions):
         if columns:
             more = (weights.columns[columns[0]].bins.n + 2) ** 2 * k
-            if size + more > ROOM and parts[-1]:
+            if size + more > MAX_SUMS and parts[-1]:
                 parts.append([])
                 size = 0
             parts[-1].append(j)
@@ -135,13 +136,13 @@ def _parts(attributions: Sequence, weights: RowWeights, k: int) -> list[list[int
 
 def _sum_pinned(
     boxes: Boxes,
-    state: State,
+    state: BinnedCurves,
     X: Any,
     codes: np.ndarray,
     columns: tuple[int, ...],
     options: RunOptions,
 ) -> np.ndarray:
-    """Return Σ_r π_r(x) f(x_own, z_r), (n, k), less the constant; equal rows share it."""
+    """Return Σ_r π_r(x) f(x_j, z_r,-j) without the constant, (n, k), once for equal rows."""
     assert state.weights is not None and state.codes is not None
     weights, rows = state.weights, state.codes
     bins = weights.bins_of(X, columns)
@@ -159,8 +160,8 @@ def _sum_pinned(
         add_pinned(boxes.table, is_member, rows, x, np.flatnonzero(share), share, out)
         return out
 
-    found = np.array(list(in_order(one, first.tolist(), options.n_jobs)))
-    return found.reshape(len(first), -1)[kind.reshape(-1)]
+    sums = np.array(list(in_order(one, first.tolist(), options.n_jobs)))
+    return sums.reshape(len(first), -1)[kind.reshape(-1)]
 
 
 def _sum_rows(
@@ -171,7 +172,7 @@ def _sum_rows(
     weights: RowWeights,
     options: RunOptions,
 ) -> BinnedSums:
-    """Run the kernel over all rows and trees, in fixed blocks, and add the blocks up in order."""
+    """Run the kernel over all rows and trees in fixed blocks, added up in order."""
     who = owners(attributions, pieces.grid)
     fits = []
     total = layout.empty(0, pieces.n_outputs)
@@ -181,13 +182,13 @@ def _sum_rows(
         rows = one_violation.index_rows(
             np.ascontiguousarray(codes[:, block]), weight, pieces.grid.offset
         )
-        given = layout.given(weights, block)
+        binning = layout.binning(weights, block)
 
         def run(
-            trees: np.ndarray, rows: Any = rows, given: Given = given, n: int = len(weight)
+            trees: np.ndarray, rows: Any = rows, binning: Binning = binning, n: int = len(weight)
         ) -> BinnedSums:
             part = layout.empty(n, pieces.n_outputs)
-            binned_violation.walk(pieces.table, trees, who, rows, given, part)
+            binned_violation.walk(pieces.table, trees, who, rows, binning, part)
             return part
 
         fit = np.zeros((pieces.n_outputs, len(weight)))
@@ -200,7 +201,7 @@ def _sum_rows(
 
 
 class Layout:
-    """Where the sums of each column stand in flat arrays, and how they become a table."""
+    """The positions of the sums of each column in flat arrays, and how they become a curve."""
 
     def __init__(self, grid: Grid, weights: RowWeights, columns: list[int]) -> None:
         self.grid = grid
@@ -226,7 +227,7 @@ class Layout:
         self.kappas = _starts(np.array([len(table) for table in tables]))
 
     def _find_order(self, k: int, bins: Bins) -> None:
-        """Find out whether codes rise with bins, and in which bin each code begins."""
+        """Check whether codes rise with bins, and find the bin in which each code begins."""
         cells = self.grid.cells[k]
         mains = [source.track for source in cells.inputs if source.track.kind != Kind.MISSING]
         known = (*Kind.UNCHANGED, Kind.MONOTONE, Kind.NUMBER)
@@ -238,7 +239,7 @@ class Layout:
         edges = self.grid.encode_values(k, bins.edges)
         near = mains[0].kind in Kind.UNCHANGED
         if (np.diff(edges) < 0).any() or (not near and edges[0] == edges[-1]):
-            return  # it falls, or may fall
+            return  # codes fall with bins, or may fall
         self.partial[k] = not near
         missing = self.grid.missing_code(k)
         codes = slice(self.grid.offset[k], self.grid.offset[k + 1])
@@ -247,7 +248,7 @@ class Layout:
         self.first[codes] = np.searchsorted(edges, np.arange(cells.n_codes), side="left")
 
     def empty(self, n: int, k: int) -> BinnedSums:
-        """Return sums of nothing for n rows and k outputs."""
+        """Return sums that are 0, for n rows and k outputs."""
         return BinnedSums(
             np.zeros((k, self.whole[-1])),
             np.zeros((k, self.jumps[-1])),
@@ -255,10 +256,10 @@ class Layout:
             np.zeros((k, n)),
         )
 
-    def given(self, weights: RowWeights, block: slice) -> Given:
-        """Return what the kernel has to know of some rows."""
+    def binning(self, weights: RowWeights, block: slice) -> Binning:
+        """Return the bins of a block of rows, and the layout of the sums."""
         assert weights.rows is not None
-        return Given(
+        return Binning(
             np.ascontiguousarray(weights.rows[:, block]),
             self.n_bins,
             self.rises,
@@ -294,7 +295,7 @@ class Layout:
 
     def _by_code(self, k: int, column: Weights, plain: np.ndarray, whole: np.ndarray) -> np.ndarray:
         """Return the values by code and bin."""
-        by_code = whole[:, :-1] + whole[:, -1:]  # what all codes have
+        by_code = whole[:, :-1] + whole[:, -1:]  # the last row counts for all codes
         if self.grid.cells[k].ordered:
             np.cumsum(by_code[:, 1:], axis=1, out=by_code[:, 1:])
         return ((by_code + plain[:, None]) @ column.table.T).transpose(1, 2, 0)

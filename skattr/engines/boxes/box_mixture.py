@@ -1,9 +1,9 @@
-"""A mixture of products whose shares depend on the own value, on boxes (MATH.md, section 3).
+"""Mixtures of products whose shares depend on x_j, on boxes (MATH.md, section 3).
 
     phi_j(x) = Σ_c π_c(x_j) F_{j,c}(x_j)
 
-One step curve for each component, made as in box_products.py, mixed at lookup. Exact, whatever the
-number of rows; O(components · boxes · depth).
+One step curve per component, computed as in box_products.py and mixed at lookup. Exact;
+O(components · boxes · depth), whatever the number of rows.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from skattr import frames
+from skattr._typing import override
 from skattr.attributions import Attributions
 from skattr.curves.base import ColumnFunction
 from skattr.curves.mixed import Mixed
@@ -29,7 +30,7 @@ from skattr.pieces import Boxes
 
 
 @dataclass(eq=False)
-class State:
+class ComponentSums:
     """The sums over boxes of each component."""
 
     mixture: Mixture
@@ -38,50 +39,50 @@ class State:
 
 
 class BoxMixture(Engine):
-    """Sums over boxes for each component, mixed by shares that depend on the own value."""
+    """Sums over boxes for each component, mixed by shares that depend on x_j."""
 
     name = "box_mixture"
     kind = Boxes
     views = ("mixture",)
     gives = "exact curves; groups"
     needs_partition = True
-    knows_mean = False
+    computes_mean = False
     smooth = True
 
+    @override
     def objection(self, pieces: Boxes, measure: Measure) -> str | None:
-        """Return which columns are not cut into ranges, or None."""
         partitions = [pieces.grid.partition(k) for k in range(len(pieces.grid.cells))]
-        odd = [
+        not_ranges = [
             name
             for name, partition in zip(pieces.grid.names, partitions, strict=True)
             if partition is None or np.isfinite(partition[0][[0, -1]]).any()
         ]
-        if odd:
-            return f"the steps in front of the model do not turn ranges of {odd} into ranges"
+        if not_ranges:
+            return f"the steps in front of the model do not map ranges of {not_ranges} to ranges"
         return None
 
+    @override
     def cost(self, pieces: Boxes, measure: Measure) -> str:
-        """Describe one product per box and component."""
         return (
             f"fit: one product per box ({pieces.n_boxes:,}) and component; explain: one lookup per "
             "value and component"
         )
 
+    @override
     def prepare(
         self, pieces: Boxes, measure: Any, attributions: Attributions, options: RunOptions
-    ) -> State:
-        """Sum over the boxes."""
+    ) -> ComponentSums:
         mixture, names, components = measure.mixture()
         sums = []
         for laws in components:
             sides = [masses(law, pieces.grid, k) for k, law in enumerate(laws)]
             sums.append(sum_products(pieces, attributions, sides, options))
-        return State(mixture, names, sums)
+        return ComponentSums(mixture, names, sums)
 
+    @override
     def curves(
-        self, pieces: Boxes, state: State, attributions: Attributions
+        self, pieces: Boxes, state: ComponentSums, attributions: Attributions
     ) -> list[ColumnFunction | None]:
-        """Return the curves of single columns."""
         parts = [sums.curves(pieces, attributions) for sums in state.sums]
         result: list[ColumnFunction | None] = []
         for (k, *_), *curves in zip(attributions, *parts, strict=True):
@@ -90,6 +91,7 @@ class BoxMixture(Engine):
             result.append(mixed if values else None)
         return result
 
+    @override
     def integrate(
         self,
         pieces: Any,
@@ -99,7 +101,6 @@ class BoxMixture(Engine):
         chosen: list[int],
         options: RunOptions,
     ) -> Integral:
-        """Return the values of groups."""
         codes, sums = rows.codes, state.sums
         parts = np.array([each.integrate(pieces, codes, attributions, chosen) for each in sums])
         result = np.empty(parts.shape[1:])

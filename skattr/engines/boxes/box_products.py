@@ -1,7 +1,7 @@
 """Products of one-dimensional laws on boxes: the product of the masses of a box's sides.
 
 Exact curves of all attributions, O(boxes · depth), whatever the number of rows (MATH.md,
-section 3). The laws add up over batches; the sums over boxes are made from them.
+section 3). The laws add up over batches; `finish` computes the sums over boxes from them.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from skattr._typing import override
 from skattr.attributions import Attributions
 from skattr.curves.base import ColumnFunction
 from skattr.engines.backgrounds import encode
@@ -30,24 +31,24 @@ def sum_products(
     boxes: Boxes, attributions: Sequence, masses: list[np.ndarray], options: RunOptions
 ) -> BoxSums:
     """Return the sums over boxes for one product, given the mass of each code of each column."""
-    # code 0 stands apart, the others as running sums: an interval is a difference
+    # code 0 by itself, the others as running sums: an interval is a difference
     cumulated = np.concatenate([np.concatenate([m[:1], np.cumsum(m[1:])]) for m in masses])
     sums = add_trees(boxes, attributions, box_products.walk, cumulated, options)
     return BoxSums(*sums, 1.0, boxes.grid.offset)
 
 
 @dataclass(eq=False)
-class Laws:
-    """A mixture of products, coded, and the sums over boxes that follow from it."""
+class CodedMixture:
+    """A mixture of products as masses by code, and its sums over boxes."""
 
     components: list  # (π_c, the masses of one law per column)
-    attributions: Sequence  # those that are pinned
-    grid: Grid  # which knows the cells of the background
+    attributions: Sequence  # the pinned ones
+    grid: Grid  # with the cells of the background
     sums: BoxSums | None = None
 
 
 class BoxProducts(Engine):
-    """Sums over boxes of the products of the masses of their sides, but for one attribution."""
+    """Sums over boxes of the products of their sides' masses, leaving out one attribution."""
 
     name = "box_products"
     kind = Boxes
@@ -55,54 +56,55 @@ class BoxProducts(Engine):
     gives = "exact curves; groups"
     needs_partition = True
 
+    @override
     def objection(self, pieces: Boxes, measure: Measure) -> str | None:
-        """Return which law has no exact masses, or None."""
         return why_inexact(
             measure, lambda law, k: masses(law, encode(measure.background_, pieces.grid)[0], k)
         )
 
+    @override
     def cost(self, pieces: Boxes, measure: Measure) -> str:
-        """Describe one product per box."""
         return f"fit: one product per box ({pieces.n_boxes:,}); explain: one lookup per value"
 
+    @override
     def prepare(
         self, pieces: Boxes, measure: Measure, attributions: Attributions, options: RunOptions
-    ) -> Laws:
-        """Keep what the laws know of each code."""
+    ) -> CodedMixture:
         components, pinned = measure.factors()
         grid, _ = encode(measure.background_, pieces.grid, options.n_jobs)
         coded = [
             (share, [as_masses(law, pieces.grid) for law in laws]) for share, laws in components
         ]
-        return Laws(coded, attributions if pinned else (), grid)
+        return CodedMixture(coded, attributions if pinned else (), grid)
 
-    def merge(self, a: Laws, b: Laws) -> Laws:
-        """Join the laws."""
-        return Laws(merge_components(a.components, b.components), a.attributions, a.grid)
+    @override
+    def merge(self, a: CodedMixture, b: CodedMixture) -> CodedMixture:
+        return CodedMixture(merge_components(a.components, b.components), a.attributions, a.grid)
 
-    def finish(self, pieces: Boxes, state: Laws, options: RunOptions) -> Laws:
-        """Sum over the boxes."""
+    @override
+    def finish(self, pieces: Boxes, state: CodedMixture, options: RunOptions) -> CodedMixture:
         parts = []
         pieces = pieces.on(state.grid)
         for share, laws in state.components:
             sides = [masses(law, pieces.grid, k) for k, law in enumerate(laws)]
             parts.append(sum_products(pieces, state.attributions, sides, options).scaled(share))
-        return Laws(
+        return CodedMixture(
             state.components, state.attributions, state.grid, functools.reduce(operator.add, parts)
         )
 
-    def mean(self, pieces: Boxes, state: Laws) -> Estimate:
-        """Return the integral of f against the product itself."""
+    @override
+    def mean(self, pieces: Boxes, state: CodedMixture) -> Estimate:
         assert state.sums is not None
         return Estimate(state.sums.mean(pieces))
 
+    @override
     def curves(
-        self, pieces: Boxes, state: Laws, attributions: Attributions
+        self, pieces: Boxes, state: CodedMixture, attributions: Attributions
     ) -> Sequence[ColumnFunction | None]:
-        """Return the curves of single columns."""
         assert state.sums is not None
         return state.sums.curves(pieces, attributions)
 
+    @override
     def integrate(
         self,
         pieces: Any,
@@ -112,5 +114,4 @@ class BoxProducts(Engine):
         chosen: list[int],
         options: RunOptions,
     ) -> Integral:
-        """Return the values of groups and of open columns."""
         return Integral(Estimate(state.sums.integrate(pieces, rows.codes, attributions, chosen)))

@@ -1,4 +1,4 @@
-"""What the two engines on boxes share: sums over boxes, and the curves that they make."""
+"""Sums over boxes, and the curves and values that engines on boxes compute from them."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ TREE_BLOCKS = 16  # fixed, so that the order of additions never depends on n_job
 
 @dataclass(eq=False)
 class BoxSums:
-    """Sums over boxes and their total weight; adding two of them joins two batches."""
+    """Sums over boxes and their total weight; `+` joins two batches."""
 
     jumps: np.ndarray  # (n_codes, k), see kernels.boxes.Sums
     constant: np.ndarray  # (g, k)
     total: np.ndarray  # (k,)
-    box_weights: np.ndarray  # (n_groups + 1, n_boxes), or none without groups
+    box_weights: np.ndarray  # (n_groups + 1, n_boxes), without rows if there are no groups
     weight: float
     offset: np.ndarray  # (d + 1,) where the codes of a column start in `jumps`
 
@@ -40,7 +40,7 @@ class BoxSums:
         )
 
     def scaled(self, share: float) -> BoxSums:
-        """Return the sums of a component that has a share of the whole."""
+        """Return the sums times the share of a component."""
         return BoxSums(
             self.jumps * share,
             self.constant * share,
@@ -51,11 +51,11 @@ class BoxSums:
         )
 
     def mean(self, boxes: Boxes) -> np.ndarray:
-        """Return the integral of f where no attribution is left out."""
+        """Return the integral of f with no attribution pinned."""
         return boxes.constant + self.total / self.weight
 
     def curves(self, boxes: Boxes, attributions: Attributions) -> list[ByCode | None]:
-        """Return the curve of each attribution that is one column."""
+        """Return the curve of each attribution of one column, None for groups and open columns."""
         mean = self.mean(boxes)
         curves: list[ByCode | None] = []
         for j, columns in enumerate(attributions):
@@ -79,7 +79,7 @@ class BoxSums:
         """Return the values of groups and of open columns."""
         result = np.empty((codes.shape[1], len(chosen), boxes.n_outputs))
         group = owners(attributions, boxes.grid).group
-        for place, a in enumerate(chosen):
+        for i, a in enumerate(chosen):
             in_group = np.zeros(len(codes), np.bool_)
             in_group[list(attributions[a])] = True
             # rows that agree in the group share one descent
@@ -90,12 +90,12 @@ class BoxSums:
             out = np.zeros((len(first), boxes.n_outputs))
             weights = self.box_weights[group[a]]
             add_group(boxes.table, in_group, weights, self.box_weights[0], some, out)
-            result[:, place] = out[kind.reshape(-1)]
+            result[:, i] = out[kind.reshape(-1)]
         return self.mean(boxes) + result / self.weight
 
 
 def owners(attributions: Sequence[tuple[int, ...]], grid: Grid) -> Owners:
-    """Return which attribution each column belongs to; an open column counts as a group."""
+    """Return the attribution that each column belongs to; an open column counts as a group."""
     owner = np.full(len(grid.cells), -1, np.int32)
     single = np.full(len(attributions), -1, np.int32)
     group = np.full(len(attributions), -1, np.int32)
@@ -109,9 +109,9 @@ def owners(attributions: Sequence[tuple[int, ...]], grid: Grid) -> Owners:
 
 
 def tree_blocks(boxes: Boxes) -> list[np.ndarray]:
-    """Return the numbers of all trees that have splits, in blocks worked on side by side.
+    """Return the numbers of all trees that have splits, in blocks that run in parallel.
 
-    A tree that is one box adds nothing: its value has been moved into the constant.
+    The value of a tree without splits is part of the constant.
     """
     nodes, roots = boxes.table.nodes, boxes.table.roots
     blocks = np.array_split(np.flatnonzero(nodes[roots[:, 0], COLUMN] >= 0), TREE_BLOCKS)
@@ -126,7 +126,7 @@ def add_trees(
     options: RunOptions,
     sums: Sums | None = None,
 ) -> Sums:
-    """Run a kernel over all trees, in fixed blocks, and add the blocks up in order."""
+    """Run a kernel over all trees in fixed blocks, added up in order."""
     who = owners(attributions, boxes.grid)
     n_groups = int((who.group > 0).sum())
     n_weights = n_groups + 1 if n_groups else 0

@@ -1,7 +1,7 @@
 """Integrands on boxes: ∫ f dg = Σ_b v_b Δ(g; box b), exact.
 
-A declared product: Δ is the product of the increments of its factors, in any dimension. A general
-g: its values at all corners of all boxes, each distinct corner once, and Δ(g; a, b) = Σ_v (-1)^|v|
+If g is declared as a product, Δ is the product of the increments of its factors, in any dimension.
+Otherwise g is evaluated once at each distinct corner of all boxes, and Δ(g; a, b) = Σ_v (-1)^|v|
 g(a^v : b^-v). The corners are found in `fit`; a value costs one call of g.
 """
 
@@ -15,6 +15,7 @@ import joblib
 import numpy as np
 
 from skattr import frames
+from skattr._typing import override
 from skattr.attributions import Attributions
 from skattr.engines.base import Engine, Integral, Rows, RunOptions
 from skattr.engines.boxes.box_sums import add_trees
@@ -39,10 +40,10 @@ class Corners:
 
 @dataclass(eq=False)
 class Cuts:
-    """The measure, where columns are cut, and the corners of boxes if it is no product."""
+    """The measure, the cuts of each column, and the corners of boxes if it is not a product."""
 
     measure: Any
-    ends: list[np.ndarray]  # of the codes of each column inside the domain
+    ends: list[np.ndarray]  # of the intervals of each column inside the domain
     codes: list[np.ndarray]
     corners: Corners | None
 
@@ -54,38 +55,39 @@ class Increments(Engine):
     kind = Boxes
     views = ("increments",)
     gives = "exact, row by row; groups"
-    knows_mean = False
+    computes_mean = False
 
+    @override
     def objection(self, pieces: Boxes, measure: Any) -> str | None:
-        """Return which column is not cut into ranges, or None."""
         for k, name in enumerate(pieces.grid.names):
             partition = pieces.grid.partition(k)
             low, high = measure.sides_[k]
             if partition is None or not partition[0][0] <= low <= high <= partition[0][-1]:
-                return f"what the model tells apart in column {name!r} is not known as ranges"
+                return f"the cells of column {name!r} are not known as ranges"
         return None
 
-    def suits(self, pieces: Any, measure: Any, options: RunOptions) -> str | None:
-        """Return why a grid is better, or None."""
-        return _too_many(pieces, measure, options)
+    @override
+    def why_not_preferred(self, pieces: Any, measure: Any, options: RunOptions) -> str | None:
+        return _why_too_many(pieces, measure, options)
 
+    @override
     def cost(self, pieces: Boxes, measure: Any) -> str:
-        """Describe the work per value."""
-        what = "one product" if measure.product else "the integrand at the corners"
-        return f"explain: {what} for each of {pieces.n_boxes:,} boxes per value"
+        work = "one product" if measure.product else "the integrand at the corners"
+        return f"explain: {work} for each of {pieces.n_boxes:,} boxes per value"
 
+    @override
     def prepare(
         self, pieces: Boxes, measure: Any, attributions: Attributions, options: RunOptions
     ) -> Cuts:
-        """Cut the domain where the model does, and find the corners of its boxes."""
-        reason = _too_many(pieces, measure, options)
+        reason = _why_too_many(pieces, measure, options)
         if reason is not None:
-            raise ValueError(f"{self.name} cannot serve {measure!r}: {reason}")
-        found = [_cut(pieces.grid.partition(k), *side) for k, side in enumerate(measure.sides_)]
-        ends, codes = [one for one, _ in found], [other for _, other in found]
+            raise ValueError(f"{self.name} cannot integrate {measure!r}: {reason}")
+        cuts = [_cut(pieces.grid.partition(k), *side) for k, side in enumerate(measure.sides_)]
+        ends, codes = [cut[0] for cut in cuts], [cut[1] for cut in cuts]
         corners = None if measure.product else _corners(pieces, ends, codes)
         return Cuts(measure, ends, codes, corners)
 
+    @override
     def integrate(
         self,
         pieces: Any,
@@ -95,14 +97,13 @@ class Increments(Engine):
         chosen: list[int],
         options: RunOptions,
     ) -> Integral:
-        """Return the sums over boxes."""
         X = rows.X
         result = np.empty((len(X), len(chosen), pieces.n_outputs))
         if state.measure.product:
             for i in range(len(X)):
                 x = as_point(frames.take_rows(X, slice(i, i + 1)))
-                for place, a in enumerate(chosen):
-                    result[i, place] = _product(pieces, state, x, attributions[a], options)
+                for position, a in enumerate(chosen):
+                    result[i, position] = _product(pieces, state, x, attributions[a], options)
             return Integral(Estimate(result))
         masses = state.measure.masses(X, attributions)[:, chosen]
         points = (as_point(frames.take_rows(X, slice(i, i + 1))) for i in range(len(X)))
@@ -115,8 +116,8 @@ class Increments(Engine):
         return Integral(Estimate(result))
 
 
-def _too_many(pieces: Boxes, measure: Any, options: RunOptions) -> str | None:
-    """Say why the corners of all boxes are too many, or None."""
+def _why_too_many(pieces: Boxes, measure: Any, options: RunOptions) -> str | None:
+    """Return why there are too many corners of boxes, or None."""
     if measure.product:
         return None
     free = int((measure.sides_[:, 0] < measure.sides_[:, 1]).sum())
@@ -124,10 +125,11 @@ def _too_many(pieces: Boxes, measure: Any, options: RunOptions) -> str | None:
     if n_corners > options.max_evals:
         return (
             f"{pieces.n_boxes} boxes have {n_corners} corners in {free} columns, and max_evals is "
-            f"{options.max_evals}; raise max_evals, or declare the integrand as a product, if it is"
+            f"{options.max_evals}; raise max_evals, or declare the integrand as a product if it "
+            "is one"
         )
     if any(not cells.ordered for cells in pieces.grid.cells):
-        return "a column's codes have no order, so that boxes have no corners"
+        return "the codes of a column have no order, so boxes have no corners"
     return None
 
 
@@ -165,7 +167,7 @@ def _product(
 
 
 def _running(masses: list[np.ndarray]) -> np.ndarray:
-    """Return the mass of code 0 and the running masses of the others, column behind column."""
+    """Return for each column the mass of code 0, then the running masses of the others, flat."""
     return np.concatenate([np.r_[mass[:1], np.cumsum(mass[1:])] for mass in masses])
 
 
@@ -209,20 +211,20 @@ def _corners(pieces: Boxes, ends: list[np.ndarray], codes: list[np.ndarray]) -> 
 def _runs(codes: np.ndarray, low: np.ndarray, high: np.ndarray) -> tuple:
     """Return the runs of intervals whose codes lie between low and high, for each box.
 
-    Three arrays: the box, the first interval, and the one behind the last. Codes that do not grow
-    along the column (a step may turn it round, or replace a number) may make several runs a box.
+    Three arrays: the box, the first interval, and the one behind the last. Where codes do not rise
+    along the column (a step may reverse it, or replace a number) a box may have several runs.
     """
     if (np.diff(codes) > 0).all():
         first = np.searchsorted(codes, low, side="left")
         last = np.searchsorted(codes, high, side="right")
         kept = np.flatnonzero(first < last)
         return kept, first[kept], last[kept]
-    found = []
+    runs = []
     for box, (a, b) in enumerate(zip(low, high, strict=True)):
         within = (codes >= a) & (codes <= b)
         turns = np.flatnonzero(np.diff(np.r_[False, within, False]))
-        found += [(box, first, last) for first, last in turns.reshape(-1, 2)]
-    return tuple(np.array(found, np.intp).reshape(-1, 3).T)
+        runs += [(box, first, last) for first, last in turns.reshape(-1, 2)]
+    return tuple(np.array(runs, np.intp).reshape(-1, 3).T)
 
 
 def _at_corners(state: Cuts, x: np.ndarray, attributions: list) -> np.ndarray:
@@ -230,8 +232,8 @@ def _at_corners(state: Cuts, x: np.ndarray, attributions: list) -> np.ndarray:
     corners = state.corners
     assert corners is not None
     result = np.zeros((len(attributions), corners.values.shape[1]))
-    for place, columns in enumerate(attributions):
+    for position, columns in enumerate(attributions):
         if len(corners.vertices):
             g = state.measure.at(corners.vertices, x, columns)
-            result[place] = (g[corners.at] @ corners.signs) @ corners.values
+            result[position] = (g[corners.at] @ corners.signs) @ corners.values
     return result

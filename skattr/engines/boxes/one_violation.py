@@ -1,4 +1,4 @@
-"""Rows of data on boxes: one pass over the background that allows one disagreement.
+"""Rows of data on boxes: one pass over the background, allowing one violated attribution.
 
 Exact curves of all attributions, O(boxes · depth · rows / 64) (MATH.md, section 3).
 """
@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from skattr._typing import override
 from skattr.attributions import Attributions
 from skattr.curves.base import ColumnFunction
 from skattr.engines import backgrounds
@@ -20,7 +21,7 @@ from skattr.kernels.boxes import one_violation
 from skattr.measures.base import Measure
 from skattr.pieces import Boxes
 
-ROW_BLOCK = 32_768  # rows that go down the trees together: more of them outgrow the cache
+ROW_BLOCK = 32_768  # rows that go down the trees together: more do not fit in the cache
 
 
 class OneViolation(Engine):
@@ -32,14 +33,14 @@ class OneViolation(Engine):
     gives = "exact curves; groups"
     needs_partition = True
 
+    @override
     def cost(self, pieces: Boxes, measure: Measure) -> str:
-        """Describe one pass over the background."""
         return "fit: one pass of the background down all trees; explain: one lookup per value"
 
+    @override
     def prepare(
         self, pieces: Boxes, measure: Measure, attributions: Attributions, options: RunOptions
     ) -> BoxSums:
-        """Push all rows down all trees."""
         background, pinned = measure.rows()
         grid, codes = backgrounds.encode(background, pieces.grid, options.n_jobs)
         pieces = pieces.on(grid)
@@ -56,20 +57,21 @@ class OneViolation(Engine):
         assert sums is not None
         return BoxSums(*sums, float(weights.sum()), grid.offset)
 
+    @override
     def merge(self, a: BoxSums, b: BoxSums) -> BoxSums:
-        """Add up."""
         return a + b
 
+    @override
     def mean(self, pieces: Boxes, state: BoxSums) -> Estimate:
-        """Return E f."""
         return Estimate(state.mean(pieces))
 
+    @override
     def curves(
         self, pieces: Boxes, state: BoxSums, attributions: Attributions
     ) -> Sequence[ColumnFunction | None]:
-        """Return the curves of single columns."""
         return state.curves(pieces, attributions)
 
+    @override
     def integrate(
         self,
         pieces: Any,
@@ -79,5 +81,4 @@ class OneViolation(Engine):
         chosen: list[int],
         options: RunOptions,
     ) -> Integral:
-        """Return the values of groups and of open columns."""
         return Integral(Estimate(state.integrate(pieces, rows.codes, attributions, chosen)))

@@ -1,7 +1,7 @@
-"""Where points are built, evaluated and added up: on the host, or on the device of a torch module.
+"""Backends that build points, evaluate models at them and add up: the host, or a torch device.
 
-Both do the same with their own kernels. On the host points are tables as the estimator takes them;
-on a device they are tensors, and only sums come back.
+Both have the same methods. On the host points are tables as the estimator takes them; on a device
+they are tensors, and only sums are copied back.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from skattr.kernels.grids import numba_grids as grids
 from skattr.kernels.grids import torch_grids
 from skattr.measures.factors.points import ProductPoints
 
-CHUNK = 2**14  # vertices at which g is asked together: they stay in a core's cache
+CHUNK = 2**14  # vertices at which g is evaluated together: they fit in a core's cache
 
 
-def place_of(output: Any) -> Host | Device:
-    """Return where a model is evaluated."""
+def backend_of(output: Any) -> Host | Device:
+    """Return the backend that evaluates a model."""
     return Device(output.estimator) if modules.is_module(output.estimator) else Host()
 
 
 class Host:
-    """numba and numpy."""
+    """Evaluates models on the host, with numba and numpy."""
 
     def points(self, start: int, lists: grids.Lists, n: int) -> np.ndarray:
         """Return points (n, d) of the product of d lists, from number `start` on."""
@@ -37,51 +37,51 @@ class Host:
         return out
 
     def products(self, start: int, lists: grids.Lists, n: int) -> np.ndarray:
-        """Return the products of their entries, (n,)."""
+        """Return the products of the coordinates of the same points, (n,)."""
         out = np.empty(n)
         grids.fill_products(start, lists, out)
         return out
 
     def increments(self, g: Callable, vertices: list, nodes: list) -> Iterator[tuple]:
-        """Yield the nodes (n, d) and increments (n,) of cells where g has any."""
-        room = min(ROW_BLOCK, prod(len(one) for one in nodes))
-        y, weights, filled = np.empty((room, len(nodes))), np.empty(room), 0
-        for block, found in _increments(g, vertices):
+        """Yield the nodes (n, d) and increments (n,) of cells over which g has an increment."""
+        size = min(ROW_BLOCK, prod(len(one) for one in nodes))
+        y, weights, filled = np.empty((size, len(nodes))), np.empty(size), 0
+        for block, increments in _increments(g, vertices):
             at = [one[a : max(b, a + 1)] for one, (a, b) in zip(nodes, block, strict=True)]
             lists, start = grids.as_lists(at), 0
-            while start < len(found):
-                start, filled = grids.fill_weighted(start, lists, found, filled, y, weights)
-                if filled == room:
+            while start < len(increments):
+                start, filled = grids.fill_weighted(start, lists, increments, filled, y, weights)
+                if filled == size:
                     yield y, weights
                     y, weights, filled = np.empty_like(y), np.empty_like(weights), 0
         if filled:
             yield y[:filled], weights[:filled]
 
     def uniforms(self, u: np.ndarray) -> np.ndarray:
-        """Return uniform numbers as they are used here."""
+        """Return uniform numbers on this backend."""
         return u
 
     def transport(self, source: ProductPoints, u: np.ndarray) -> Any:
-        """Return points of a product of laws, nothing pinned."""
+        """Return points of a product of laws, with no column pinned."""
         return source.transport(u)
 
     def pin(self, points: Any, x: Any, columns: tuple[int, ...]) -> Any:
-        """Return points with some columns set to those of x, one row."""
+        """Return points with some columns set to those of x, a table of one row."""
         return frames.pin(points, x, columns) if columns else points
 
     def combiner(
         self, source: ProductPoints, nodes: list, x: Any, columns: tuple[int, ...]
     ) -> Callable[[int, int], Any]:
-        """Return the function (start, n) → combinations of nodes, one list a column."""
+        """Return the function (start, n) → combinations of nodes, one list per column."""
         kinds = [getattr(values, "dtype", None) for values in (source.row.X, *nodes)]
-        if all(kind == np.float64 for kind in kinds):  # nothing has a type of its own to keep
+        if all(kind == np.float64 for kind in kinds):  # there are no other dtypes to keep
             numbers = grids.as_lists([np.asarray(values) for values in nodes])
             return lambda start, n: self.points(start, numbers, n)
-        places = grids.as_lists([np.arange(len(values)) for values in nodes])
+        positions = grids.as_lists([np.arange(len(values)) for values in nodes])
         free = [None if k in columns else values for k, values in enumerate(nodes)]
 
         def combine(start: int, n: int) -> Any:
-            at = self.points(start, places, n).astype(np.intp)
+            at = self.points(start, positions, n).astype(np.intp)
             return self.pin(source.table(free, at), x, columns)
 
         return combine
@@ -101,14 +101,14 @@ class Host:
         values = np.concatenate(blocks)
         if weights is None:
             return values.reshape(replicates, -1, values.shape[1]).sum(axis=1)
-        columns = [*(weights * column for column in values.T), weights]  # no larger array
+        columns = [*(weights * column for column in values.T), weights]  # not one large array
         return np.stack([one.reshape(replicates, -1).sum(axis=1) for one in columns], axis=1)
 
 
 def _increments(g: Callable, vertices: list) -> Iterator[tuple[list, np.ndarray]]:
-    """Yield blocks of cells, a range for each axis, and the increments of g over them.
+    """Yield blocks of cells, as one range per axis, and the increments of g over them.
 
-    Blocks follow each other along the first axis, and hand on the values on the face between them.
+    Consecutive blocks along the first axis share the values on the face between them.
     """
     first, *others = block_shape([len(one) for one in vertices])
     for ranges in product(*(parts(axis) for axis in others)):
@@ -128,7 +128,7 @@ def _increments(g: Callable, vertices: list) -> Iterator[tuple[list, np.ndarray]
 
 
 def _fill_values(g: Callable, lists: grids.Lists, out: np.ndarray) -> None:
-    """Fill g at the points of a product of lists; the columns of its y are contiguous."""
+    """Fill in g at the points of a product of lists; it gets points with contiguous columns."""
     y = np.empty((len(lists.sizes), min(CHUNK, len(out))))
     for start in range(0, len(out), CHUNK):
         part = out[start : start + CHUNK]
@@ -137,7 +137,7 @@ def _fill_values(g: Callable, lists: grids.Lists, out: np.ndarray) -> None:
 
 
 class Device:
-    """torch, where the module is."""
+    """Evaluates a torch module on the device that it is on."""
 
     def __init__(self, module: Any) -> None:
         self.module = module
@@ -145,7 +145,7 @@ class Device:
 
     @property
     def torch(self) -> Any:
-        """The library: an attribute would not pickle."""
+        """The library, imported here because an attribute would not pickle."""
         import torch
 
         return torch
@@ -155,11 +155,11 @@ class Device:
         return torch_grids.points(self.torch, start, lists, n, self.device)
 
     def products(self, start: int, lists: grids.Lists, n: int) -> Any:
-        """Return the products of their entries, (n,)."""
+        """Return the products of the coordinates of the same points, (n,)."""
         return torch_grids.products(self.torch, start, lists, n, self.device)
 
     def increments(self, g: Callable, vertices: list, nodes: list) -> Iterator[tuple]:
-        """Yield the nodes (n, d) and increments (n,) of cells where g has any."""
+        """Yield the nodes (n, d) and increments (n,) of cells over which g has an increment."""
         for ranges in product(*(parts(axis) for axis in block_shape([len(v) for v in vertices]))):
             ends = [one[a : b + 1] for one, (a, b) in zip(vertices, ranges, strict=True)]
             at = [one[a : max(b, a + 1)] for one, (a, b) in zip(nodes, ranges, strict=True)]
@@ -172,11 +172,11 @@ class Device:
                 yield y[counts], weights[counts]
 
     def uniforms(self, u: np.ndarray) -> Any:
-        """Return uniform numbers as they are used here."""
+        """Return uniform numbers on this backend."""
         return self.torch.tensor(u, device=self.device)
 
     def transport(self, source: ProductPoints, u: Any) -> Any:
-        """Return points of a product of laws, nothing pinned."""
+        """Return points of a product of laws, with no column pinned."""
         columns = []
         for k, law in enumerate(source.laws):
             if law.n_atoms is None:
@@ -188,7 +188,7 @@ class Device:
         return self.torch.stack(columns, dim=1)
 
     def pin(self, points: Any, x: Any, columns: tuple[int, ...]) -> Any:
-        """Return points with some columns set to those of x, one row."""
+        """Return points with some columns set to those of x, a table of one row."""
         points = points.clone()
         for k in columns:
             points[:, k] = float(frames.to_float(frames.column(x, k))[0])
@@ -197,7 +197,7 @@ class Device:
     def combiner(
         self, source: ProductPoints, nodes: list, x: Any, columns: tuple[int, ...]
     ) -> Callable[[int, int], Any]:
-        """Return the function (start, n) → combinations of nodes, one list a column."""
+        """Return the function (start, n) → combinations of nodes, one list per column."""
         numbers = grids.as_lists([frames.to_float(values) for values in nodes])
         return lambda start, n: self.points(start, numbers, n)
 

@@ -1,4 +1,4 @@
-"""Values computed once for each distinct own value, so that no other row moves their bits."""
+"""Values computed once for each distinct explained value, independent of all other rows."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ def at_distinct(
 ) -> np.ndarray:
     """Return value(x, columns) of some attributions at all rows, (n, len(chosen), …).
 
-    x is a table of one row. Rows that agree in the own columns share a value; in all columns,
-    `by_row`. `each` says what a value takes, in the line above the bar.
+    x is a table of one row. Rows that agree in these columns share a value or, if `by_row`, rows
+    that agree in all columns. `each` describes the cost of a value, in the line above the bar.
     """
     labels = frames.labels(X)
     every = tuple(range(len(labels)))
     kinds = [frames.distinct_rows(X, every if by_row else attributions[a]) for a in chosen]
     total = sum(len(first) for first, _ in kinds)
     hint = f"{total:,} values to compute{each}{FEWER}"
-    found = []
+    by_attribution = []
     with Progress(options.verbose, total, "values", hint) as bar:
         for a, (first, kind) in zip(chosen, kinds, strict=True):
             rows = (frames.take_rows(X, slice(i, i + 1)) for i in first.tolist())
@@ -46,12 +46,12 @@ def at_distinct(
             for result in in_workers(tasks, options.n_jobs):
                 values.append(result)
                 bar.step(name)
-            found.append(np.array(values)[kind])
-    return np.stack(found, axis=1)
+            by_attribution.append(np.array(values)[kind])
+    return np.stack(by_attribution, axis=1)
 
 
 def in_words(labels: list, columns: tuple[int, ...]) -> str:
-    """Return the name of a column, or of the first columns of a group."""
+    """Return the name of a column, or the names of the first columns of a group."""
     names = ", ".join(str(labels[k]) for k in columns[:3])
     names = names if len(names) <= 40 else names[:39] + "…"
     return names if len(columns) <= 3 else f"{names} and {len(columns) - 3} more"

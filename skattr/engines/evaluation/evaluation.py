@@ -1,7 +1,7 @@
-"""Finite atoms on any model: Σ_a weights[j, a] f(points_a). Exact; one evaluation an atom.
+"""Finite atoms on any model: Σ_a weights[j, a] f(points_a). Exact; one evaluation per atom.
 
-The atoms of a block of rows are evaluated together, so a row's value is to the last bit what the
-model's own `predict` makes of it in that company (matrix products may round differently there).
+The atoms of a block of rows are evaluated in one call: to the last bit, values are those of the
+model's `predict` on the whole block (matrix products may round differently for single rows).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from skattr import frames
+from skattr._typing import override
 from skattr.attributions import Attributions
 from skattr.engines.base import Engine, Integral, Rows, RunOptions
 from skattr.engines.estimates import Estimate
@@ -28,22 +29,24 @@ class Evaluation(Engine):
     kind = Pieces
     views = ("atoms",)
     gives = "exact, one evaluation per atom"
-    knows_mean = False
+    computes_mean = False
 
+    @override
     def cost(self, pieces: Pieces, measure: Measure) -> str:
-        """Describe one evaluation per atom."""
         return "explain: one evaluation per atom of a row"
 
+    @override
     def prepare(
         self, pieces: Pieces, measure: Measure, attributions: Attributions, options: RunOptions
     ) -> Measure:
-        """Keep the measure, which makes the atoms."""
         return measure
 
+    @override
     def merge(self, a: Measure, b: Measure) -> Measure:
-        """Keep either: atoms do not depend on the background."""
+        """Return either state: atoms do not depend on the background."""
         return a
 
+    @override
     def integrate(
         self,
         pieces: Any,
@@ -53,7 +56,6 @@ class Evaluation(Engine):
         chosen: list[int],
         options: RunOptions,
     ) -> Integral:
-        """Return the weighted sums over the atoms, which all attributions share."""
         X = rows.X
         result = np.zeros((len(X), len(chosen), pieces.n_outputs))
         step = getattr(state, "rows_at_once", ROW_BLOCK)

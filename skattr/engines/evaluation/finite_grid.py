@@ -2,7 +2,7 @@
 
     Σ f(x_j, y_-j) ∏_{i≠j} ν_i(y_i), exact
 
-One evaluation for each combination of the other columns' values, so it is for few of them.
+One evaluation for each combination of the other columns' values, so it is meant for few of them.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from skattr._typing import override
 from skattr.attributions import Attributions
 from skattr.engines.base import Engine, Integral, Rows, RunOptions
 from skattr.engines.estimates import Estimate
-from skattr.engines.evaluation.backends import place_of
+from skattr.engines.evaluation.backends import backend_of
 from skattr.engines.evaluation.distinct import at_distinct
 from skattr.engines.evaluation.grid_cells import add_up, cells, is_finite, n_cells
 from skattr.measures.base import Measure
@@ -40,42 +41,43 @@ class FiniteGrid(Engine):
     views = ("factors",)
     gives = "exact, if columns have few values"
 
+    @override
     def objection(self, pieces: Pieces, measure: Measure) -> str | None:
-        """Return why there are infinitely many combinations, or None."""
         if measure.depends == "attribution" or not is_finite(ProductPoints.of(measure), ()):
-            return "a column's law has more than finitely many values"
+            return "the law of a column has infinitely many values"
         return None
 
-    def suits(self, pieces: Pieces, measure: Any, options: RunOptions) -> str | None:
-        """Return why not all combinations are evaluated, or None."""
-        return _too_many(ProductPoints.of(measure), options)
+    @override
+    def why_not_preferred(self, pieces: Pieces, measure: Any, options: RunOptions) -> str | None:
+        return _why_too_many(ProductPoints.of(measure), options)
 
+    @override
     def cost(self, pieces: Pieces, measure: Measure) -> str:
-        """Describe the combinations."""
-        return "explain: every combination of the other columns' values for each distinct own value"
+        return "explain: all combinations of the other columns' values per distinct explained value"
 
+    @override
     def prepare(
         self, pieces: Pieces, measure: Any, attributions: Attributions, options: RunOptions
     ) -> Combinations:
-        """Keep the values and their weights."""
         points = ProductPoints.of(measure)
-        reason = _too_many(points, options)
+        reason = _why_too_many(points, options)
         if reason is not None:
-            raise ValueError(f"{self.name} cannot serve {measure!r}: {reason}")
+            raise ValueError(f"{self.name} cannot integrate {measure!r}: {reason}")
         return Combinations(points)
 
+    @override
     def merge(self, a: Combinations, b: Combinations) -> Combinations:
-        """Join the laws of two batches."""
         return Combinations(a.points.merge(b.points))
 
+    @override
     def finish(self, pieces: Any, state: Combinations, options: RunOptions) -> Combinations:
-        """Sum over all combinations where nothing is pinned."""
         return replace(state, mean=_pinned(pieces.output, state.points, None, ()))
 
+    @override
     def mean(self, pieces: Any, state: Combinations) -> Estimate:
-        """Return the mean over all combinations."""
         return Estimate(state.mean)
 
+    @override
     def integrate(
         self,
         pieces: Any,
@@ -85,17 +87,16 @@ class FiniteGrid(Engine):
         chosen: list[int],
         options: RunOptions,
     ) -> Integral:
-        """Return the means over the combinations of the other columns."""
         value = partial(_pinned, pieces.output, state.points)
         return Integral(Estimate(at_distinct(value, rows.X, attributions, chosen, options)))
 
 
 def _pinned(f: Any, points: ProductPoints, x: Any, columns: tuple[int, ...]) -> np.ndarray:
-    return add_up(cells(place_of(f), points, x, columns, 1, "gauss"), f)
+    return add_up(cells(backend_of(f), points, x, columns, 1, "gauss"), f)
 
 
-def _too_many(points: ProductPoints, options: RunOptions) -> str | None:
-    """Say why not all combinations can be evaluated, or None."""
+def _why_too_many(points: ProductPoints, options: RunOptions) -> str | None:
+    """Return why not all combinations can be evaluated, or None."""
     size = n_cells(points, 1, ())  # the reference has one more column than a value
     if size > options.max_evals:
         return f"there are {size} combinations of values, max_evals is {options.max_evals}"

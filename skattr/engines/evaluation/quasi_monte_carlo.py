@@ -2,14 +2,14 @@
 
     ∫ f dμ_{j,x} ≈ 1/p Σ_i w_{j,x}(u_i) f(T_{j,x}(u_i)), T the measure's transport of uniform points
 
-Approximate. Independent scramblings of the points give independent estimates, and with them the
-standard error. Points are doubled until it is small enough twice in a row (few points may all miss
-what is rare, and agree), for each distinct own value by itself: a value's bits depend on no other
-row. All rows, attributions and terms share the scramblings.
+Approximate. Independent scramblings of the points give independent estimates, and so a standard
+error. The number of points is doubled until the error is small enough twice in a row (few points
+may all miss a rare event, and agree), separately for each distinct explained value, so that no
+value depends on the other rows. All rows, attributions and terms share the scramblings.
 
-A product measure shares its points too: but for the own coordinates they are those of its
-reference, so that only the difference is sampled, ∫ f d(reference) + mean of f(x_j, y_-j) - f(y).
-A column that the model ignores gets the reference to the last bit.
+Under a product measure they also share the points: apart from the pinned coordinates these are the
+points of the reference, so that only the difference is sampled, ∫ f d(reference) + mean of
+f(x_j, y_-j) - f(y). A column that the model ignores gets the reference to the last bit.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ import numpy as np
 from scipy.stats import qmc
 
 from skattr import frames
+from skattr._typing import override
 from skattr.attributions import Attributions
 from skattr.engines.base import Engine, Integral, Rows, RunOptions
 from skattr.engines.estimates import Estimate, standard_error
-from skattr.engines.evaluation.backends import Device, Host, place_of
+from skattr.engines.evaluation.backends import Device, Host, backend_of
 from skattr.engines.evaluation.distinct import FEWER, in_words
 from skattr.measures.base import Measure
 from skattr.measures.factors.points import ProductPoints
@@ -35,22 +36,22 @@ from skattr.parallel import in_workers
 from skattr.pieces import Pieces
 from skattr.progress import Progress
 
-FIRST = 64  # points of a replicate before its error is looked at
+FIRST = 64  # points of a replicate in the first round
 
 
 class Round(NamedTuple):
-    """The uniform numbers of some more points, one scrambling behind the other."""
+    """The uniform numbers of the points of one round, one scrambling after the other."""
 
     u: np.ndarray  # (R · more, m), not to be changed
     number: int
-    n_points: int  # of each replicate, these included
+    n_points: int  # of each replicate, in all rounds so far
     replicates: int
     seed: int
 
 
 @dataclass(eq=False)
-class Source:
-    """Where points come from, and the sums over those of the reference of a product measure."""
+class PointSource:
+    """A measure that makes points, and the sums of f over the points of its reference."""
 
     points: Any  # a measure, or ProductPoints
     varies: bool  # whether masses are estimated too
@@ -77,48 +78,48 @@ class QuasiMonteCarlo(Engine):
     def __init__(self, replicates: int = 16) -> None:
         self.replicates = replicates
 
+    @override
     def has_mean(self, measure: Measure) -> bool:
-        """Tell whether the reference is a product, as the measure is."""
         return "factors" in measure.views
 
+    @override
     def cost(self, pieces: Pieces, measure: Measure) -> str:
-        """Describe the points."""
         return (
             f"explain: {self.replicates} replicates of {FIRST} points or more for each distinct "
-            f"{'row' if measure.depends == 'row' else 'own value'}"
+            f"{'row' if measure.depends == 'row' else 'explained value'}"
         )
 
+    @override
     def evaluations(self, states: list, options: RunOptions) -> str:
-        """Describe how many evaluations a value takes."""
         first = most = self._first(options.max_evals) * self.replicates
         while 2 * most <= options.max_evals:
             most *= 2
         return f"{first:,} to {most:,} evaluations per value"
 
+    @override
     def prepare(
         self, pieces: Pieces, measure: Measure, attributions: Attributions, options: RunOptions
-    ) -> Source:
-        """Keep what makes the points."""
+    ) -> PointSource:
         self._first(options.max_evals)
         points = ProductPoints.of(measure) if "factors" in measure.views else measure
-        return Source(points, measure.mass is None, measure.depends == "row")
+        return PointSource(points, measure.mass is None, measure.depends == "row")
 
-    def merge(self, a: Source, b: Source) -> Source:
-        """Join the laws of two batches."""
-        return Source(a.points.merge(b.points), a.varies, a.by_row)
+    @override
+    def merge(self, a: PointSource, b: PointSource) -> PointSource:
+        return PointSource(a.points.merge(b.points), a.varies, a.by_row)
 
-    def finish(self, pieces: Any, state: Source, options: RunOptions) -> Source:
-        """Sum f over the points of a product where nothing is pinned."""
+    @override
+    def finish(self, pieces: Any, state: PointSource, options: RunOptions) -> PointSource:
         if not isinstance(state.points, ProductPoints):
             return state
         assert options.error is not None
-        place = place_of(pieces.output)
+        backend = backend_of(pieces.output)
         total = np.zeros((self.replicates, pieces.n_outputs))
         sums: list[np.ndarray] = []
         far = True
         for each in self._rounds(state, options):
-            points = place.transport(state.points, place.uniforms(each.u))
-            total = total + place.sums(pieces.output, points, None, self.replicates)
+            points = backend.transport(state.points, backend.uniforms(each.u))
+            total = total + backend.sums(pieces.output, points, None, self.replicates)
             sums.append(total)
             mean = total / each.n_points
             far, before = bool((standard_error(mean) > options.error / 2).any()), far
@@ -126,10 +127,11 @@ class QuasiMonteCarlo(Engine):
                 break
         return replace(state, sums=sums, mean=mean)
 
-    def mean(self, pieces: Any, state: Source) -> Estimate | None:
-        """Return the mean over the points of a product."""
+    @override
+    def mean(self, pieces: Any, state: PointSource) -> Estimate | None:
         return None if state.mean is None else Estimate.sampled(state.mean)
 
+    @override
     def integrate(
         self,
         pieces: Any,
@@ -139,7 +141,6 @@ class QuasiMonteCarlo(Engine):
         chosen: list[int],
         options: RunOptions,
     ) -> Integral:
-        """Return the mean over the points of each scrambling, as replicates."""
         X = rows.X
         values: list[tuple[int, tuple]] = []  # the row and the columns of each distinct value
         which = np.empty((len(X), len(chosen)), int)
@@ -154,15 +155,15 @@ class QuasiMonteCarlo(Engine):
         return Integral(Estimate.sampled(means[..., :-1]), Estimate.sampled(means[..., -1:]))
 
     def _means(
-        self, pieces: Any, state: Source, X: Any, values: list, options: RunOptions
+        self, pieces: Any, state: PointSource, X: Any, values: list, options: RunOptions
     ) -> np.ndarray:
-        """Return the estimates of all values, (len(values), R, k); those done leave the loop.
+        """Return the replicates of all values, (len(values), R, k).
 
-        Where masses vary, the last output is the mass.
+        If masses vary, the last output is the mass.
         """
         assert options.error is not None
         k = pieces.n_outputs
-        place = place_of(pieces.output)
+        backend = backend_of(pieces.output)
         totals = np.zeros((len(values), self.replicates, k + state.varies))
         means = np.empty_like(totals)
         active, far = np.arange(len(values)), np.ones(len(values), bool)
@@ -175,9 +176,9 @@ class QuasiMonteCarlo(Engine):
             for each in self._rounds(state, options):
                 bar.add(len(active) * len(each.u))
                 tasks = (
-                    joblib.delayed(_sums)(place, pieces.output, state, x, columns, points, each)
+                    joblib.delayed(_sums)(backend, pieces.output, state, x, columns, points, each)
                     for x, columns, points in _rows(
-                        place, X, [values[v] for v in active], state, each
+                        backend, X, [values[v] for v in active], state, each
                     )
                 )
                 for v, sums in zip(active, in_workers(tasks, options.n_jobs), strict=True):
@@ -189,7 +190,7 @@ class QuasiMonteCarlo(Engine):
                     shared = state.sums[each.number] / each.n_points
                     means[active] = state.mean + (means[active] - shared)
                 error = standard_error(np.moveaxis(means[active], 1, 0))[:, :k]
-                # NaN is the error of an infinite value: more points would not help
+                # the error of an infinite value is NaN: more points would not help
                 before = far[active] & ~np.isnan(error).any(axis=1)
                 far[active] = (error > options.error).any(axis=1)
                 active = active[far[active] | before]
@@ -197,8 +198,8 @@ class QuasiMonteCarlo(Engine):
                     break
         return means
 
-    def _rounds(self, state: Source, options: RunOptions) -> Iterator[Round]:
-        """Yield points, each time as many as there were before, up to max_evals."""
+    def _rounds(self, state: PointSource, options: RunOptions) -> Iterator[Round]:
+        """Yield rounds that double the number of points, up to max_evals."""
         R = self.replicates
         scramblings = _scramblings(state.points.n_uniforms, R, options.seed)
         more, n_points, number = self._first(options.max_evals), 0, 0
@@ -210,16 +211,16 @@ class QuasiMonteCarlo(Engine):
             more, number = n_points, number + 1
 
     def _first(self, max_evals: float) -> int:
-        """Return how many points a replicate starts with."""
+        """Return the number of points of a replicate in the first round."""
         if not isinstance(self.replicates, numbers.Integral) or self.replicates < 2:
             raise ValueError(
-                f"QuasiMonteCarlo(replicates={self.replicates!r}): it is an integer, at least 2, "
-                "as the error is how much replicates differ"
+                f"QuasiMonteCarlo(replicates={self.replicates!r}): replicates must be an integer "
+                "of at least 2, as the error is computed from their differences"
             )
         if max_evals < 2 * self.replicates:
             raise ValueError(
                 f"max_evals={max_evals!r} is too small for {self.name}: {self.replicates} "
-                f"replicates of 2 points take {2 * self.replicates}"
+                f"replicates of 2 points each need {2 * self.replicates}"
             )
         points = FIRST
         while points * self.replicates > max_evals:
@@ -234,31 +235,31 @@ def _scramblings(m: int, replicates: int, seed: int) -> list[qmc.Sobol]:
 
 
 def _rows(
-    place: Host | Device, X: Any, values: list, state: Source, each: Round
+    backend: Host | Device, X: Any, values: list, state: PointSource, each: Round
 ) -> Iterator[tuple]:
-    """Yield each value as one row of X, its own columns, and points that all values share.
+    """Yield each value as one row of X, its pinned columns, and points that all values share.
 
-    They are those of the reference of a product, else uniform numbers.
+    These are points of the reference of a product, else uniform numbers.
     """
     shared: Any = each.u
     if isinstance(state.points, ProductPoints):
-        shared = place.transport(state.points, place.uniforms(each.u))
+        shared = backend.transport(state.points, backend.uniforms(each.u))
     elif "density" in state.points.views:
-        shared = place.uniforms(each.u)
+        shared = backend.uniforms(each.u)
     for i, columns in values:
         yield frames.take_rows(X, slice(i, i + 1)), columns, shared
 
 
 def _sums(
-    place: Host | Device, f: Any, state: Source, x: Any, columns: tuple[int, ...], shared: Any,
-    each: Round,
+    backend: Host | Device, f: Any, state: PointSource, x: Any, columns: tuple[int, ...],
+    shared: Any, each: Round,
 ) -> np.ndarray:  # fmt: skip
-    """Return the sums of f over the points of each replicate, (R, k); x is one row."""
+    """Return the sums of f over the points of each replicate, (R, k); x is a table of one row."""
     weights = None
     if isinstance(state.points, ProductPoints):
-        points = place.pin(shared, x, columns)
+        points = backend.pin(shared, x, columns)
     elif "draws" in state.points.views:
         points = state.points.draws(x, columns, each)
     else:
         points, weights = state.points.transport(shared, x, columns)
-    return place.sums(f, place.table(points), weights, each.replicates)
+    return backend.sums(f, backend.table(points), weights, each.replicates)

@@ -2,14 +2,13 @@
 
     ∫ f dμ ≈ Σ_cells f(node of the cell) · (weight of the cell)
 
-Product measures: weights are products, atoms are nodes of their own, smooth factors take the nodes
-of a rule. Densities: the rule's weights times h. Integrands g: one value at each vertex, and
-differences along one axis after the other. Cells are visited in blocks; those of weight 0 cost no
-call of f.
+Product measures: weights are products; atoms are nodes, smooth factors have the nodes of a rule.
+Densities: the rule's weights times h. Integrands g: one value at each vertex, and differences along
+one axis after the other. Cells are visited in blocks; f is not evaluated where the weight is 0.
 
-Approximate. The number of points a side is doubled, plus one so that levels do not nest, until the
-last levels differ by less than the error asked for. The error that is told is the difference of the
-last two levels, or half of that of the two before if it is larger: two levels may agree by chance
+Approximate. The number of points per side is doubled, plus one so that levels do not nest, until
+the last levels differ by less than the requested error. The reported error is the difference of the
+last two levels, or half that of the two before if it is larger: two levels may agree by chance
 where f jumps.
 """
 
@@ -24,10 +23,11 @@ from typing import Any
 
 import numpy as np
 
+from skattr._typing import override
 from skattr.attributions import Attributions
 from skattr.engines.base import Engine, Integral, Rows, RunOptions
 from skattr.engines.estimates import Estimate
-from skattr.engines.evaluation.backends import place_of
+from skattr.engines.evaluation.backends import backend_of
 from skattr.engines.evaluation.distinct import at_distinct
 from skattr.engines.evaluation.grid_cells import (
     add_up,
@@ -42,13 +42,13 @@ from skattr.measures.factors.points import ProductPoints
 from skattr.pieces import Boxes, Pieces, ReluNetwork
 
 RULES = ("left", "midpoint", "gauss")
-FIRST, SECOND = 4, 9  # points a side before there is an error to look at; then 19, 39, …
-FEW = 3  # free columns up to which a grid is better than points; 1 where the model jumps
+FIRST, SECOND = 4, 9  # points per side of the first two levels; then 19, 39, …
+FEW = 3  # free columns up to which a grid is better than points; 1 if the model jumps
 
 
 @dataclass(eq=False)
-class Grids:
-    """The measure as grids, and its mean where nothing is pinned if it is a product."""
+class TensorGrids:
+    """A measure that makes grids, and the mean of f with no column pinned if it is a product."""
 
     source: Any
     varies: bool
@@ -63,10 +63,10 @@ class Riemann(Engine):
     ----------
     rule : {"gauss", "midpoint", "left"}, default="gauss"
         Where f is evaluated: at Gauss-Legendre nodes of smooth factors and densities, at the
-        middle of each cell, or at its lower corner (the paper's). Increments of an integrand have
-        no Gauss nodes: there "gauss" is "midpoint".
+        middle of each cell, or at its lower corner (as in the paper). For increments of an
+        integrand, which have no Gauss nodes, "gauss" means "midpoint".
     points : int, optional
-        Number of points a side. By default it is doubled until the error is small enough.
+        Number of points per side. By default it is doubled until the error is small enough.
     """
 
     name = "riemann"
@@ -79,41 +79,41 @@ class Riemann(Engine):
         self.rule = rule
         self.points = points
 
-    def suits(self, pieces: Pieces, measure: Any, options: RunOptions) -> str | None:
-        """Return why quasi-random points are better, or None."""
+    @override
+    def why_not_preferred(self, pieces: Pieces, measure: Any, options: RunOptions) -> str | None:
         if "increments" in measure.views or measure.depends == "attribution":
-            return None  # the one has no other engine, the other one free column
+            return None  # increments have no other engine, the others one free column
         if isinstance(pieces, ReluNetwork):
-            return "the model has kinks, which points mind less than grids"
+            return "the model has kinks, for which quasi-random points are better than grids"
         source = ProductPoints.of(measure) if "factors" in measure.views else measure
         free, few = free_columns(source), 1 if isinstance(pieces, Boxes) else FEW
         if free > few:
-            return f"{free} columns are free, and a grid is for {few} at most"
+            return f"{free} columns are free, and a grid is meant for {few} at most"
         size = n_cells(source, SECOND, ())  # the reference has no column pinned
         if size > options.max_evals:
             return f"its grid has {size} cells, max_evals is {options.max_evals}"
         return None
 
+    @override
     def has_mean(self, measure: Measure) -> bool:
-        """Tell whether the reference is a product, as the measure is."""
         return "factors" in measure.views
 
+    @override
     def cost(self, pieces: Pieces, measure: Measure) -> str:
-        """Describe the grids."""
         side = f"{FIRST}, {SECOND}, …" if self.points is None else str(self.points)
-        what = "row" if measure.depends == "row" else "own value"
-        return f"explain: grids of {side} points per free column for each distinct {what}"
+        each = "row" if measure.depends == "row" else "explained value"
+        return f"explain: grids of {side} points per free column for each distinct {each}"
 
-    def evaluations(self, states: list[Grids], options: RunOptions) -> str:
-        """Describe how many evaluations a value takes."""
+    @override
+    def evaluations(self, states: list[TensorGrids], options: RunOptions) -> str:
         if any(depends_on_row(one.source) for one in states):
             return "evaluations where all factors of a row have weight"
         counts = [list(self._sizes(one, options)) for one in states]
         widest = max(counts, key=lambda sizes: sizes[-1])
         return ", ".join(f"{size:,}" for size in widest) + " evaluations per value at most"
 
-    def _sizes(self, state: Grids, options: RunOptions) -> Iterator[int]:
-        """Yield the numbers of cells of all levels, for the column that leaves the most."""
+    def _sizes(self, state: TensorGrids, options: RunOptions) -> Iterator[int]:
+        """Yield the numbers of cells of all levels, for the column with the largest grid."""
         source = state.source
         pinned: tuple[int, ...] = ()
         if isinstance(source, ProductPoints) and source.pinned:
@@ -121,13 +121,13 @@ class Riemann(Engine):
         for points in self._levels(source, None, pinned, options.max_evals):
             yield n_cells(source, points, pinned)
 
+    @override
     def prepare(
         self, pieces: Pieces, measure: Any, attributions: Attributions, options: RunOptions
-    ) -> Grids:
-        """Keep what makes the grids."""
+    ) -> TensorGrids:
         self._check()
         source = ProductPoints.of(measure) if "factors" in measure.views else measure
-        state = Grids(source, measure.mass is None, measure.depends == "row")
+        state = TensorGrids(source, measure.mass is None, measure.depends == "row")
         if not depends_on_row(source):
             self._check_size(source, None, (), options)
         return state
@@ -135,31 +135,32 @@ class Riemann(Engine):
     def _check_size(
         self, source: Any, x: Any, columns: tuple[int, ...], options: RunOptions
     ) -> None:
-        """Refuse a grid that is over max_evals where its error is not known yet."""
+        """Raise if the smallest grid that has an error is larger than max_evals."""
         least = SECOND if self.points is None else self.points
         size = n_cells(source, least, columns, x)
         if size > options.max_evals:
             raise ValueError(
-                f"the grid has {size} cells for one value at {least} points a side, and max_evals "
-                f"is {options.max_evals}: raise max_evals, or lower the number of points, "
-                "Riemann(points=…); declare an integrand as a product, if it is one"
+                f"the grid has {size} cells for one value at {least} points per side, max_evals is "
+                f"{options.max_evals}: raise max_evals, or lower the number of points, "
+                "Riemann(points=…); declare an integrand as a product if it is one"
             )
 
-    def merge(self, a: Grids, b: Grids) -> Grids:
-        """Join the laws of two batches."""
-        return Grids(a.source.merge(b.source), a.varies, a.by_row)
+    @override
+    def merge(self, a: TensorGrids, b: TensorGrids) -> TensorGrids:
+        return TensorGrids(a.source.merge(b.source), a.varies, a.by_row)
 
-    def finish(self, pieces: Any, state: Grids, options: RunOptions) -> Grids:
-        """Integrate a product where nothing is pinned."""
+    @override
+    def finish(self, pieces: Any, state: TensorGrids, options: RunOptions) -> TensorGrids:
         if not isinstance(state.source, ProductPoints):
             return state
         value, error = self._refine(pieces.output, state, options, None, ())
         return replace(state, mean=Estimate(value, error))
 
-    def mean(self, pieces: Any, state: Grids) -> Estimate | None:
-        """Return the mean of a product."""
+    @override
+    def mean(self, pieces: Any, state: TensorGrids) -> Estimate | None:
         return state.mean
 
+    @override
     def integrate(
         self,
         pieces: Any,
@@ -169,7 +170,6 @@ class Riemann(Engine):
         chosen: list[int],
         options: RunOptions,
     ) -> Integral:
-        """Return the sums, and how far two levels differ."""
         k = pieces.n_outputs
         refine = partial(self._refine, pieces.output, state, options)
         sums = at_distinct(refine, rows.X, attributions, chosen, options, state.by_row)
@@ -178,17 +178,17 @@ class Riemann(Engine):
         return Integral(Estimate(values[..., :k], errors[..., :k]), masses)
 
     def _refine(
-        self, f: Any, state: Grids, options: RunOptions, x: Any, columns: tuple[int, ...]
+        self, f: Any, state: TensorGrids, options: RunOptions, x: Any, columns: tuple[int, ...]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the sum at the last level, (k,), and how far it is from the one before."""
+        """Return the sum at the last level, (k,), and its error."""
         assert options.error is not None
-        place = place_of(f)
+        backend = backend_of(f)
         values: list[np.ndarray] = []
         error = np.zeros(0)
         if depends_on_row(state.source):
             self._check_size(state.source, x, columns, options)
         for points in self._levels(state.source, x, columns, options.max_evals):
-            nodes = cells(place, state.source, x, columns, points, self.rule)
+            nodes = cells(backend, state.source, x, columns, points, self.rule)
             values.append(add_up(nodes, f, state.varies))
             error = _error(values)
             if len(values) > 2 and not (error[: len(options.error)] > options.error).any():
@@ -198,7 +198,7 @@ class Riemann(Engine):
     def _levels(
         self, source: Any, x: Any, columns: tuple[int, ...], max_evals: float
     ) -> Iterator[int]:
-        """Yield numbers of points a side: one if all columns have atoms only."""
+        """Yield the numbers of points per side: 1 if all columns have atoms only."""
         if is_finite(source, columns):
             yield 1
             return
@@ -214,17 +214,17 @@ class Riemann(Engine):
 
     def _check(self) -> None:
         if self.rule not in RULES:
-            raise ValueError(f"Riemann(rule={self.rule!r}): it is one of {RULES}")
+            raise ValueError(f"Riemann(rule={self.rule!r}): rule must be one of {RULES}")
         whole = isinstance(self.points, numbers.Integral) and not isinstance(self.points, bool)
         if self.points is not None and not (whole and self.points >= 2):
             raise ValueError(
-                f"Riemann(points={self.points!r}): it is an integer, at least 2, "
-                "as the error is how much levels differ"
+                f"Riemann(points={self.points!r}): points must be an integer of at least 2, as the "
+                "error is the difference of levels"
             )
 
 
 def _error(values: list[np.ndarray]) -> np.ndarray:
-    """Return how far the sum at the last level may be off, given those of all levels."""
+    """Return the error of the sum at the last level, given the sums at all levels."""
     steps = [np.abs(b - a) for a, b in pairwise(values)]
     if not steps:
         return np.zeros_like(values[-1])

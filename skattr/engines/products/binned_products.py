@@ -1,10 +1,10 @@
-"""Sums of products and rows weighted by the own bin: the weights of terms given the bin.
+"""Sums of products and rows weighted by the bin of x_j: the weights of terms given the bin.
 
     phi_j(x) = b + Σ_m c_m W_mj(B) ∏_{k in j} φ_mk(x_k),   B the bin of x_j
     W_mj(B) = Σ_s κ_Bs Σ_{r in bin s} ω_r ∏_{k not in j} φ_mk(z_rk)
 
-Exact, O(rows · terms · columns) and one matrix product for each column; a value costs O(terms). For
-a group W is summed up over the rows for each distinct combination of bins.
+Exact. O(rows · terms · columns) and one matrix product per column; a value costs O(terms). For a
+group W is summed over the rows for each distinct combination of bins.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from skattr._typing import override
 from skattr.attributions import Attributions
 from skattr.engines.base import Engine, Integral, Rows, RunOptions
 from skattr.engines.estimates import Estimate
@@ -24,8 +25,8 @@ from skattr.pieces import Products
 
 
 @dataclass(eq=False)
-class Given:
-    """The weights of terms by the bin of the own value, and for groups the rows' inputs."""
+class BinnedTermWeights:
+    """The weights of terms by bin of x_j, and for groups the inputs of the rows."""
 
     weights: RowWeights
     totals: np.ndarray  # (M,)
@@ -34,7 +35,7 @@ class Given:
 
 
 class BinnedProducts(Engine):
-    """The own factors of each row, and the products of the others given its bins."""
+    """The factors of each explained row, and the products of the others given its bins."""
 
     name = "binned_products"
     kind = Products
@@ -42,17 +43,17 @@ class BinnedProducts(Engine):
     gives = "exact; groups row by row"
     needs_partition = True
 
+    @override
     def cost(self, pieces: Products, measure: Measure) -> str:
-        """Describe the products of each row."""
         return (
             f"fit: {pieces.n_terms:,} products per row; explain: as many bumps per value, for a "
             "group as many products per row"
         )
 
+    @override
     def prepare(
         self, pieces: Products, measure: Any, attributions: Attributions, options: RunOptions
-    ) -> Given:
-        """Sum the products over the rows of each bin."""
+    ) -> BinnedTermWeights:
         background, weights = measure.bins()
         single = [columns[0] if len(columns) == 1 else None for columns in attributions]
         bins = np.stack(
@@ -66,9 +67,9 @@ class BinnedProducts(Engine):
         )
         kept: list[list[np.ndarray]] | None = [] if None in single else None
         for block, inputs in pieces.in_blocks(background.X):
-            found = np.ascontiguousarray(bins[:, block])
+            row_bins = np.ascontiguousarray(bins[:, block])
             sums = totals, others
-            add_rows(pieces, inputs, weights.weight[block], attributions, sums, options, found)
+            add_rows(pieces, inputs, weights.weight[block], attributions, sums, options, row_bins)
             if kept is not None:
                 kept.append(inputs)
         tables = [
@@ -76,12 +77,13 @@ class BinnedProducts(Engine):
             for a, table in enumerate(kappa)
         ]
         whole = None if kept is None else [np.concatenate(p) for p in zip(*kept, strict=True)]
-        return Given(weights.released(), totals, tables, whole)
+        return BinnedTermWeights(weights.released(), totals, tables, whole)
 
-    def mean(self, pieces: Products, state: Given) -> Estimate:
-        """Return E f."""
+    @override
+    def mean(self, pieces: Products, state: BinnedTermWeights) -> Estimate:
         return Estimate(value(pieces, state.totals))
 
+    @override
     def integrate(
         self,
         pieces: Any,
@@ -91,7 +93,6 @@ class BinnedProducts(Engine):
         chosen: list[int],
         options: RunOptions,
     ) -> Integral:
-        """Return the sums of the own factors, weighted by the others given the own bins."""
         X = rows.X
         result = np.empty((len(X), len(chosen), pieces.n_outputs))
         coefficients = pieces.coefficients
@@ -110,13 +111,13 @@ class BinnedProducts(Engine):
 
 def _weights(
     pieces: Products,
-    state: Given,
+    state: BinnedTermWeights,
     X: Any,
     columns: tuple,
     table: np.ndarray | None,
     options: RunOptions,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return weights of terms, (kinds, M), and which of them each row of X has."""
+    """Return distinct weights of terms, (kinds, M), and the kind of each row of X."""
     bins = state.weights.bins_of(X, columns)
     if table is not None:
         return table, bins[0].astype(np.int64)
@@ -126,6 +127,6 @@ def _weights(
     result = np.zeros((kinds.shape[1], pieces.n_terms))
     nothing = np.zeros((pieces.n_terms, 0, 1))
     for weights, at in zip(result, kinds.T, strict=True):
-        given = state.weights.given(columns, at)
-        add_rows(pieces, state.inputs, given, (rest,), (weights, nothing), options)
+        shares = state.weights.given(columns, at)
+        add_rows(pieces, state.inputs, shares, (rest,), (weights, nothing), options)
     return result, kind.reshape(-1).astype(np.int64)

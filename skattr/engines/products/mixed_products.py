@@ -1,11 +1,11 @@
-"""A mixture of products whose shares depend on the own value, on sums of products.
+"""Mixtures of products whose shares depend on x_j, on sums of products.
 
     phi_j(x) = b + Σ_c π_c(x_j) Σ_m c_m W_mjc ∏_{k in j} φ_mk(x_k)
     W_mjc = ∏_{k not in j} ∫ φ_mk dν_ck
 
-Exact: the mean of exp(-A (u - c)²) under a normal law is in closed form. It needs columns that
-enter the model by an affine function. O(components · terms · columns) once, whatever the number of
-rows; O(components + terms) a value.
+Exact: the mean of exp(-A (u - c)²) under a normal law has a closed form. All columns must enter the
+model by affine functions. O(components · terms · columns) once, whatever the number of rows;
+O(components + terms) per value.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from skattr import frames
+from skattr._typing import override
 from skattr.attributions import Attributions
 from skattr.engines.base import Engine, Integral, Rows, RunOptions
 from skattr.engines.estimates import Estimate
@@ -27,7 +28,7 @@ from skattr.pieces import Products
 
 
 @dataclass(eq=False)
-class State:
+class ComponentWeights:
     """The weights of the terms in each component."""
 
     mixture: Mixture
@@ -36,34 +37,37 @@ class State:
 
 
 class MixedProducts(Engine):
-    """The own factors of each row, and the products of the others in each component."""
+    """The factors of each explained row, and the products of the others by component."""
 
     name = "mixed_products"
     kind = Products
     views = ("mixture",)
     gives = "exact, if all columns are affine; groups"
     needs_partition = True
-    knows_mean = False
+    computes_mean = False
 
+    @override
     def objection(self, pieces: Products, measure: Measure) -> str | None:
-        """Return which column does not enter by an affine function, or None."""
-        bent = [name for k, name in enumerate(pieces.names) if not pieces.is_affine(k)]
-        return f"column {bent[0]!r} is not known to enter by an affine function" if bent else None
+        curved = [name for k, name in enumerate(pieces.names) if not pieces.is_affine(k)]
+        if curved:
+            return f"column {curved[0]!r} is not known to enter by an affine function"
+        return None
 
+    @override
     def cost(self, pieces: Products, measure: Measure) -> str:
-        """Describe the products of each component."""
         return f"fit: {pieces.n_terms:,} products per component; explain: as many bumps per value"
 
+    @override
     def prepare(
         self, pieces: Products, measure: Any, attributions: Attributions, options: RunOptions
-    ) -> State:
-        """Multiply the means of the factors."""
+    ) -> ComponentWeights:
         mixture, names, components = measure.mixture()
-        found = [
+        others = [
             multiply(pieces, mean_factors(pieces, laws), attributions)[1] for laws in components
         ]
-        return State(mixture, names, np.array(found))
+        return ComponentWeights(mixture, names, np.array(others))
 
+    @override
     def integrate(
         self,
         pieces: Any,
@@ -73,7 +77,6 @@ class MixedProducts(Engine):
         chosen: list[int],
         options: RunOptions,
     ) -> Integral:
-        """Return the sums of the own factors in each component, mixed."""
         k, n_components = pieces.n_outputs, len(state.others)
         X = rows.X
         result = np.zeros((len(X), len(chosen), k))

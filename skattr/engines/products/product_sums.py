@@ -1,4 +1,4 @@
-"""Sums of products over rows and under laws, but for the factors of one attribution."""
+"""Sums of products over rows and under laws, leaving out the factors of one attribution."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from skattr.kernels import bumps
 from skattr.parallel import in_order
 from skattr.pieces import Products
 
-TERMS = 64  # that one worker sums at a time
-POINTS = 1025  # of a range, between which quadrature would miss a bump
-ROWS = 256  # that one worker explains at a time
+TERMS = 64  # terms that one worker sums at a time
+POINTS = 1025  # points of a range; quadrature would miss a bump between two of them
+ROWS = 256  # rows that one worker explains at a time
 
 
 def add_rows(
@@ -30,13 +30,13 @@ def add_rows(
 ) -> None:
     """Add the products of rows to sums: of all factors, (M,), and of those outside, (M, g, bins).
 
-    `bins` (g, n) says in which bin of each attribution a row is; all are in the first by default.
-    The second sum may have no attribution.
+    `bins` (g, n) are the bins of the rows for each attribution, all 0 by default. The second sum
+    may have no attributions.
     """
     bins = np.zeros((len(attributions), len(weights)), np.int32) if bins is None else bins
     tasks = []
-    for terms, found, side in zip(pieces.terms(), inputs, pieces.sides(attributions), strict=True):
-        ordered = np.ascontiguousarray(found[:, side.inputs])
+    for terms, table, side in zip(pieces.terms(), inputs, pieces.sides(attributions), strict=True):
+        ordered = np.ascontiguousarray(table[:, side.inputs])
         totals, others = sums[0][terms], sums[1][terms]
         for start in range(0, len(totals), TERMS):
             some = slice(start, start + TERMS)
@@ -55,13 +55,13 @@ def mean_factors(pieces: Products, factors: list) -> np.ndarray:
 def mean_factor(pieces: Products, law: Any, k: int) -> np.ndarray:
     """Return ∫ φ_mk dν_k of one column, (M,)."""
     if not hasattr(law, "bump"):
-        found = laws.mean(law, pieces, k)
+        means = laws.mean(law, pieces, k)
     elif pieces.is_affine(k):
         square, center, rest = pieces.parabolas(k, law.ends())
-        found = np.exp(-rest) * law.bump(square, center)
+        means = np.exp(-rest) * law.bump(square, center)
     else:
-        found = _by_quadrature(pieces, law, k)
-    return np.where(pieces.ignores((k,)), 1.0, found)  # weights may not add up to the last bit
+        means = _by_quadrature(pieces, law, k)
+    return np.where(pieces.ignores((k,)), 1.0, means)  # weights may not add up to the last bit
 
 
 def _by_quadrature(pieces: Products, law: Any, k: int) -> np.ndarray:
@@ -69,8 +69,8 @@ def _by_quadrature(pieces: Products, law: Any, k: int) -> np.ndarray:
     if not pieces.sees_all(k, np.linspace(low, high, POINTS)):
         raise laws.Inexact(
             f"column {pieces.names[k]!r}: the kernel is so narrow on the range {low} to {high}, "
-            "behind steps that are not affine, that its mean is not known exactly; "
-            "PartialDependence() and ProductMarginal() need no such mean"
+            "behind steps that are not affine, that its mean is not known exactly; use "
+            "PartialDependence() or ProductMarginal(), which do not need this mean"
         )
     return np.concatenate([np.zeros(0), *(laws.mean(law, some, k) for some in pieces.bundles())])
 
@@ -80,7 +80,7 @@ def multiply(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the products over all columns, (M,), and over those outside, (M, g).
 
-    The attributions share out all columns. Products from both sides, no division.
+    The attributions are a partition of the columns. Products from both sides, no division.
     """
     totals = np.prod(factors, axis=0)
     others = np.empty((len(totals), len(attributions)))
@@ -98,7 +98,7 @@ def multiply(
 
 
 def value(pieces: Products, weights: np.ndarray) -> np.ndarray:
-    """Return constant + Σ_m c_m weights_m, (k,), added up as the values of rows are."""
+    """Return constant + Σ_m c_m weights_m, (k,), in the order in which rows are summed."""
     nothing = [np.empty((1, len(tracks))) for tracks in pieces.tracks]
     sides = pieces.sides(((),))
     return pieces.constant + pieces.add_up(nothing, sides, weights[None], pieces.coefficients)[0]
@@ -115,8 +115,8 @@ def at_rows(
     for block, inputs in pieces.in_blocks(X, columns):
         starts = range(0, block.stop - block.start, ROWS)
 
-        def some(start: int, first: int = block.start, inputs: list = inputs) -> None:
-            found = [table[start : start + ROWS] for table in inputs]
-            fill(slice(first + start, first + start + len(found[0])), found)
+        def run(start: int, first: int = block.start, inputs: list = inputs) -> None:
+            some = [table[start : start + ROWS] for table in inputs]
+            fill(slice(first + start, first + start + len(some[0])), some)
 
-        deque(in_order(some, starts, options.n_jobs), maxlen=0)
+        deque(in_order(run, starts, options.n_jobs), maxlen=0)

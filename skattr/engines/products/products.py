@@ -1,12 +1,12 @@
-"""Sums of products: the own factors at x, the mean of the product of the others.
+"""Sums of products: the factors of column j at x, the mean of the product of the others.
 
     f = b + Σ_m c_m ∏_k φ_mk(y_k):   phi_j(x) = b + Σ_m c_m W_mj ∏_{k in j} φ_mk(x_k)
     rows:      W_mj = Σ_r w_r ∏_{k not in j} φ_mk(z_rk) / Σ_r w_r
     products:  W_mj = ∏_{k not in j} ∫ φ_mk dν_k
 
 Exact. W costs O(rows · terms · columns), once; sums over rows and laws add up over batches. A value
-costs O(terms), whatever the number of rows. Under a uniform law the means of bumps are differences
-of erf where the column enters the model by an affine function, else quadrature to rounding.
+costs O(terms), whatever the number of rows. Means of bumps under a uniform law are differences of
+erf if the column enters the model by an affine function, else quadrature up to rounding.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from skattr._typing import override
 from skattr.attributions import Attributions
 from skattr.engines.base import Engine, Integral, Rows, RunOptions
 from skattr.engines.estimates import Estimate
@@ -34,18 +35,18 @@ from skattr.pieces import Products
 
 
 @dataclass(eq=False)
-class Weights:
-    """The sums over rows, or the laws and the products that follow from them."""
+class TermWeights:
+    """The weights of terms: sums over rows, or products of means under laws."""
 
-    attributions: Sequence  # those that are pinned
+    attributions: Sequence  # the pinned ones
     totals: np.ndarray | None = None  # (M,) over all columns
     others: np.ndarray | None = None  # (M, g) over those outside each attribution
     weight: float = 1.0
-    components: list | None = None  # (π_c, what `laws.mean` needs of one law per column)
+    components: list | None = None  # (π_c, one law per column, as `laws.mean` takes it)
 
 
 class ProductTerms(Engine):
-    """The weight of each term but for the own factors, and the own factors of each row."""
+    """The mean of the other columns' factors of each term, and the factors of each row."""
 
     name = "products"
     kind = Products
@@ -53,19 +54,19 @@ class ProductTerms(Engine):
     gives = "exact; groups"
     needs_partition = True
 
+    @override
     def objection(self, pieces: Products, measure: Measure) -> str | None:
-        """Return which law has no exact mean, or None."""
         return why_inexact(measure, lambda law, k: mean_factor(pieces, law, k))
 
+    @override
     def cost(self, pieces: Products, measure: Measure) -> str:
-        """Describe the products of each row."""
         once = f"fit: {pieces.n_terms:,} products per row"
         return once if measure.depends == "nothing" else f"{once}; explain: as many bumps per value"
 
+    @override
     def prepare(
         self, pieces: Products, measure: Measure, attributions: Attributions, options: RunOptions
-    ) -> Weights:
-        """Sum the products over the background, or keep the laws."""
+    ) -> TermWeights:
         if "rows" in measure.views:
             background, pinned = measure.rows()
             totals = np.zeros(pieces.n_terms)
@@ -74,22 +75,22 @@ class ProductTerms(Engine):
                 weights = background.weights[block]
                 add_rows(pieces, inputs, weights, attributions, (totals, others), options)
             weight = float(background.weights.sum())
-            return Weights(attributions if pinned else (), totals, others[:, :, 0], weight)
+            return TermWeights(attributions if pinned else (), totals, others[:, :, 0], weight)
         components, pinned = measure.factors()
         means = [(share, [as_means(law, pieces) for law in laws]) for share, laws in components]
-        return Weights(attributions if pinned else (), components=means)
+        return TermWeights(attributions if pinned else (), components=means)
 
-    def merge(self, a: Weights, b: Weights) -> Weights:
-        """Add the sums, or join the laws."""
+    @override
+    def merge(self, a: TermWeights, b: TermWeights) -> TermWeights:
         if a.components is None or b.components is None:
             assert a.totals is not None and a.others is not None
-            return Weights(
+            return TermWeights(
                 a.attributions, a.totals + b.totals, a.others + b.others, a.weight + b.weight
             )
-        return Weights(a.attributions, components=merge_components(a.components, b.components))
+        return TermWeights(a.attributions, components=merge_components(a.components, b.components))
 
-    def finish(self, pieces: Products, state: Weights, options: RunOptions) -> Weights:
-        """Multiply the means of the factors."""
+    @override
+    def finish(self, pieces: Products, state: TermWeights, options: RunOptions) -> TermWeights:
         if state.components is None:
             return state
         totals = np.zeros(pieces.n_terms)
@@ -100,11 +101,12 @@ class ProductTerms(Engine):
             others += share * outside
         return replace(state, totals=totals, others=others)
 
-    def mean(self, pieces: Products, state: Weights) -> Estimate:
-        """Return the integral of f where nothing is pinned."""
+    @override
+    def mean(self, pieces: Products, state: TermWeights) -> Estimate:
         assert state.totals is not None
         return Estimate(value(pieces, state.totals / state.weight))
 
+    @override
     def integrate(
         self,
         pieces: Any,
@@ -114,7 +116,6 @@ class ProductTerms(Engine):
         chosen: list[int],
         options: RunOptions,
     ) -> Integral:
-        """Return the sums of the own factors, weighted by the others."""
         result = np.empty((len(rows.X), len(chosen), pieces.n_outputs))
         coefficients = pieces.coefficients
         tables = [state.others[None, :, a] / state.weight for a in chosen]

@@ -1,11 +1,11 @@
 """The first affine map of a ReLU network under products of uniform laws.
 
-A column is uniform on an interval, a point, or one of some levels. Columns of intervals enter by
-affine functions, so that for each combination of levels
+A column is uniform on an interval, a point, or uniform on some levels. Columns with intervals enter
+by affine functions, so that for each combination of levels
 
-    z = constant + Σ_i slopes_i u_i,   u uniform on [-1, 1]^D, D the number of intervals that count.
+    z = constant + Σ_i slopes_i u_i,   u uniform on [-1, 1]^D, D the number of such intervals.
 
-Pinned columns go into the constant.
+Pinned columns are part of the constant.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from skattr.pieces import ReluNetwork
 
 
 class Uniforms(NamedTuple):
-    """One combination of levels, and the cube that the intervals make."""
+    """The first layer on one combination of levels, over the cube of the intervals."""
 
     share: float
     constant: np.ndarray  # (m,)
@@ -37,7 +37,7 @@ class Uniforms(NamedTuple):
 
 
 class FirstLayer:
-    """z = bias + Σ_k h_k(x_k), m units; the outputs where there is no hidden layer."""
+    """z = bias + Σ_k h_k(x_k), m units; the outputs if there is no hidden layer."""
 
     def __init__(self, network: ReluNetwork) -> None:
         self.network = network
@@ -45,24 +45,24 @@ class FirstLayer:
         if network.layers:
             self.weight, self.bias = network.layers[0].weight, network.layers[0].bias
 
-    def places(self, k: int) -> np.ndarray:
+    def inputs_of(self, k: int) -> np.ndarray:
         """Return the inputs that come from a column."""
         line = self.network.lines.get(k)
         return np.flatnonzero(self.network.columns == k) if line is None else line.places
 
     def is_affine(self, k: int) -> bool:
-        """Tell whether a column is known to enter by an affine function, or does not enter."""
-        return k in self.network.lines or not len(self.places(k))
+        """Return whether a column is known to enter by an affine function, or does not enter."""
+        return k in self.network.lines or not len(self.inputs_of(k))
 
     def not_affine(self, k: int) -> str:
-        """Say that a column is not."""
+        """Return the message for a column that is not known to be affine."""
         return (
             f"column {self.network.names[k]!r} is not known to enter the network by an affine "
-            "function, so that nothing about its range is known exactly"
+            "function, so integrals over its range are not known exactly"
         )
 
     def slope(self, k: int) -> np.ndarray:
-        """Return what an affine column adds for each unit of it, (m,)."""
+        """Return the slope of h_k of an affine column, (m,)."""
         line = self.network.lines.get(k)
         if line is None:
             return np.zeros(len(self.bias))
@@ -74,20 +74,20 @@ class FirstLayer:
         if line is not None:
             start = self.weight[:, line.places] @ line.start
             return start + (np.asarray(values, float)[:, None] - line.origin) * self.slope(k)
-        places = self.places(k)
-        if not len(places):
+        inputs = self.inputs_of(k)
+        if not len(inputs):
             return np.zeros((len(values), len(self.bias)))
         rows = frames.with_columns(self.network.row.X, {k: values})
-        return by_row(self.network.numbers(rows)[:, places], self.weight[:, places].T)
+        return by_row(self.network.numbers(rows)[:, inputs], self.weight[:, inputs].T)
 
     def at_rows(self, X: Any, columns: tuple[int, ...]) -> np.ndarray:
-        """Return what some columns of rows add, (n, m); a row's bits do not depend on the rest."""
+        """Return Σ_k h_k over some columns of rows, (n, m); no row depends on the others."""
         Z = self.network.numbers(X)
-        places = np.concatenate([self.places(k) for k in columns])
-        return by_row(Z[:, places], self.weight[:, places].T)
+        inputs = np.concatenate([self.inputs_of(k) for k in columns])
+        return by_row(Z[:, inputs], self.weight[:, inputs].T)
 
     def rest(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return slopes (m,), weights (k, m) and biases (k,) behind a single layer."""
+        """Return slopes (m,), weights (k, m) and biases (k,) after a single layer."""
         network = self.network
         if network.layers:
             return network.layers[0].slope, network.weight, network.bias
@@ -104,7 +104,7 @@ class FirstLayer:
                 choices.append(self.at(k, frames.as_column(law.levels)))
                 continue
             low, high = law.ends()
-            if low < high and not self.is_affine(k):  # one number in each batch, but not the same
+            if low < high and not self.is_affine(k):  # each batch has one number, but not the same
                 raise ValueError(
                     f"partial_fit: {self.not_affine(k)}; use fit with the whole background"
                 )
@@ -118,29 +118,29 @@ class FirstLayer:
 
 
 @dataclass(eq=False)
-class Laws:
-    """A mixture of products of uniform laws, and what was found of its mean."""
+class UniformLaws:
+    """A mixture of products of uniform laws, and the mean of f under it."""
 
-    attributions: Sequence  # those that are pinned
+    attributions: Sequence  # the pinned ones
     components: list  # (π_c, one law per column)
-    points: ProductPoints | None = None  # of values that cost too much
+    points: ProductPoints | None = None  # for values with too many cells
     mean: np.ndarray | None = None  # (k,)
     certificate: dict | None = None
 
-    def merge(self, other: Laws) -> Laws:
+    def merge(self, other: UniformLaws) -> UniformLaws:
         """Join the laws of two batches."""
         joined = merge_components(self.components, other.components)
         points = self.points and other.points and self.points.merge(other.points)
-        return Laws(self.attributions, joined, points)
+        return UniformLaws(self.attributions, joined, points)
 
 
-def is_shallow(network: ReluNetwork) -> str | None:
-    """Return why a network is not one hidden layer, or None."""
+def why_not_shallow(network: ReluNetwork) -> str | None:
+    """Return why a network has more than one hidden layer, or None."""
     n = len(network.layers)
     return f"it needs at most one hidden layer, the network has {n}" if n > 1 else None
 
 
-def refuses_laws(network: ReluNetwork, measure: Any) -> str | None:
+def why_not_uniform(network: ReluNetwork, measure: Any) -> str | None:
     """Return why the laws of a measure are not uniform on the inputs of a network, or None."""
     if not measure.flat:
         return f"it needs uniform laws, those of {measure!r} are not"
@@ -167,15 +167,15 @@ def uniform_laws(
     attributions: Attributions,
     engine: Engine,
     options: RunOptions,
-) -> Laws:
-    """Return the laws of a measure, or refuse those that have too many levels."""
+) -> UniformLaws:
+    """Return the laws of a measure; raise TooCostly if they have too many levels."""
     components, pinned = measure.factors()
     for _, laws in components:
         count = prod(len(law.levels) for law in laws if isinstance(law, Levels))
         if count > options.max_evals:
             raise TooCostly(
                 engine.name,
-                f"the levels of {measure!r} have {count} combinations, more than "
+                f"the levels of {measure!r} have {count} combinations, which is more than "
                 f"max_evals={options.max_evals:g}",
             )
-    return Laws(attributions if pinned else (), components)
+    return UniformLaws(attributions if pinned else (), components)

@@ -1,4 +1,4 @@
-"""Piecewise linear curves: the kinks of many functions summed up in order."""
+"""Piecewise linear curves: sums of many functions, from their sorted kinks."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from skattr.curves.linear import PiecewiseLinear
 from skattr.kernels.lines.sums import Segments, label, settle, sweep, sweep_one_kind
 from skattr.measures.learned.bins import Bins
 
-PIECE = 2**21  # numbers of several curves that stand in one piece of memory
+ARENA_BLOCK = 2**21  # numbers in one block of memory, which several curves share
 
 
 @dataclass(eq=False)
 class Shares:
-    """How much the rows count for a column: share of row r at t = weight_r table[bin of t, kind_r].
+    """The weights of rows for a column: that of row r at t is weight_r table[bin of t, kind_r].
 
     `edges` are the raw numbers between the bins of t, `bins` those bins, if there is more than one.
     """
@@ -28,21 +28,21 @@ class Shares:
     bins: Bins | None = None
 
 
-class Shelf:
-    """Room for the numbers of curves, in pieces that hold many: large ones come in large pages.
+class Arena:
+    """Allocates the arrays of curves from large blocks, which the system backs by large pages.
 
-    A piece lives as long as any of its curves; those of one fit live and go together.
+    A block is freed with the last of its curves; the curves of one fit are freed together.
     """
 
     def __init__(self, expected: int) -> None:
-        self.piece = min(expected, PIECE)
+        self.block = min(expected, ARENA_BLOCK)
         self.left = np.empty(0)
 
     def take(self, *shape: int) -> np.ndarray:
-        """Return room that nobody else has."""
+        """Return an uninitialised array that no other curve shares."""
         size = math.prod(shape)
         if size > len(self.left):
-            self.left = np.empty(max(size, self.piece))
+            self.left = np.empty(max(size, self.block))
         taken, self.left = self.left[:size], self.left[size:]
         return taken.reshape(shape)
 
@@ -54,30 +54,31 @@ def sum_up(
     value: np.ndarray,
     slope: np.ndarray,
     edges: np.ndarray,
-    shelf: Shelf,
+    arena: Arena,
 ) -> PiecewiseLinear:
-    """Sum the knots of all rows up, to the right and to the left of the middle.
+    """Sum up the knots of all rows, to the right and to the left of the middle.
 
-    `table` has the knots of one row behind those of the other (kernels/lines/buffers.py), `counts`
-    how many each has; `value` and `slope` (kinds, k) are those in the middle, `edges` distances.
+    `table` has the knots of all rows, one row after the other (kernels/lines/buffers.py), `counts`
+    their number per row; `value` and `slope` (kinds, k) are those at the middle, `edges` the
+    distances of the edges from the middle.
     """
     if shares.bins is None:
-        return _sum_one_kind(table, value[0], slope[0], shelf)
+        return _sum_one_kind(table, value[0], slope[0], arena)
     k = value.shape[1]
     keys, split, bits = _labelled(table)
-    place, rise = np.empty(len(table)), np.empty((len(table), k))
-    _put_in_order(table, keys, bits, slice(split), place[:split], rise[:split])
-    _put_in_order(table, keys, bits, slice(split, None), place[split:], rise[split:])
+    knots, rise = np.empty(len(table)), np.empty((len(table), k))
+    _put_in_order(table, keys, bits, slice(split), knots[:split], rise[:split])
+    _put_in_order(table, keys, bits, slice(split, None), knots[split:], rise[split:])
     kind = shares.kind.repeat(counts)[keys]
     b0 = int(np.searchsorted(edges, 0.0, side="left"))  # the middle's bin
-    size = 1 + len(place) + 2 * len(edges)
+    size = 1 + len(knots) + 2 * len(edges)
     segments = Segments(np.empty(size), np.empty((size, k)), np.empty((size + 1, k)))
     center = split + 2 * b0
 
     def half(side: int, edges: np.ndarray, table: np.ndarray) -> tuple[int, np.ndarray]:
         ends = np.empty(len(edges), np.int64)
         n = sweep(
-            place, rise, kind, split, side, np.ascontiguousarray(edges),
+            knots, rise, kind, split, side, np.ascontiguousarray(edges),
             np.ascontiguousarray(table), value, side * slope, segments, center, ends,
         )  # fmt: skip
         return n, ends
@@ -85,39 +86,39 @@ def sum_up(
     right, up = half(1, edges[b0:], shares.table[b0:])
     left, down = half(-1, -edges[:b0][::-1], shares.table[: b0 + 1][::-1])
     begin, end = center - left, center + right + 1
-    found = Segments(
+    filled = Segments(
         segments.knots[begin:end], segments.values[begin:end], segments.slopes[begin : end + 1]
     )
     if end - begin < size:
-        found = Segments(*(array.copy() for array in found))
+        filled = Segments(*(array.copy() for array in filled))
     first = np.zeros(len(edges) + 1, np.int64)
     last = np.full(len(edges) + 1, end - begin)
     last[b0:-1], first[b0 + 1 :] = left + up, left + up + 2
     first[1 : b0 + 1], last[:b0] = (left - down + 1)[::-1], (left - down - 1)[::-1]
-    curve = PiecewiseLinear(None, 0.0, 0.0, *found, left, shares.bins)
+    curve = PiecewiseLinear(None, 0.0, 0.0, *filled, left, shares.bins)
     return replace(curve, first=first, last=last) if len(edges) else curve
 
 
 def _sum_one_kind(
-    table: np.ndarray, value: np.ndarray, slope: np.ndarray, shelf: Shelf
+    table: np.ndarray, value: np.ndarray, slope: np.ndarray, arena: Arena
 ) -> PiecewiseLinear:
-    """Sum up knots that count 1 everywhere."""
+    """Sum up knots of rows that all have the same weight everywhere."""
     keys, split, bits = _labelled(table)
     size, k = 1 + len(keys), len(value)
-    places, values, slopes = shelf.take(size), shelf.take(size, k), shelf.take(size + 1, k)
-    places[split] = 0.0
-    _put_in_order(table, keys, bits, slice(split), places[:split], slopes[:split])
-    behind = slice(split, None)
-    _put_in_order(table, keys, bits, behind, places[split + 1 :], slopes[split + 2 :])
+    knots, values, slopes = arena.take(size), arena.take(size, k), arena.take(size + 1, k)
+    knots[split] = 0.0
+    _put_in_order(table, keys, bits, slice(split), knots[:split], slopes[:split])
+    right = slice(split, None)
+    _put_in_order(table, keys, bits, right, knots[split + 1 :], slopes[split + 2 :])
     for side in (1, -1):
-        sweep_one_kind(places, values, slopes, split, side, value, slope)
-    return PiecewiseLinear(None, 0.0, 0.0, places, values, slopes, split)
+        sweep_one_kind(knots, values, slopes, split, side, value, slope)
+    return PiecewiseLinear(None, 0.0, 0.0, knots, values, slopes, split)
 
 
 def _labelled(table: np.ndarray) -> tuple[np.ndarray, int, int]:
-    """Return sorted keys of the first column of a table, how many are left of 0, and bits of rows.
+    """Return sorted keys of a table's first column, how many are left of 0, bits of row numbers.
 
-    Rows are almost in order then: keys have lost some bits of what they are made of.
+    The order is almost that of the column: keys drop its last bits to hold row numbers.
     """
     bits = max(len(table) - 1, 1).bit_length()
     keys = np.empty(len(table), np.int64)
@@ -134,8 +135,8 @@ def _put_in_order(
     first: np.ndarray,
     others: np.ndarray,
 ) -> None:
-    """Fill in the columns of some rows of a table in order; keys become the numbers of rows."""
+    """Fill in the columns of some rows of a table in order; keys become row numbers."""
     if not settle(table, keys[part], bits, first, others):
-        place = table[:, 0]
-        keys[part] = np.lexsort([~np.signbit(place), place])[part]  # -0 is left of 0
+        knots = table[:, 0]
+        keys[part] = np.lexsort([~np.signbit(knots), knots])[part]  # -0 is left of 0
         settle(table, keys[part], bits, first, others)

@@ -1,8 +1,7 @@
-"""A ReLU network along lines: all kinks of its output, in the own coordinate of each row.
+"""A ReLU network along lines: all kinks of its output in one coordinate of each row.
 
-The network is brought into the form that kernels/lines/ walks through, once for all columns, and
-the buffers of walks are kept from one column to the next: the machine takes its time to clear
-the pages that it hands out.
+The network is converted once, for all columns, to the layout of kernels/lines/. Buffers are reused
+from one column to the next, because the system has to clear the pages of new ones.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from skattr.pieces.relu import Line
 
 
 class Walker:
-    """A network whose widths are multiples of what kernels take at a time."""
+    """A network whose widths are padded to multiples of what kernels take at a time."""
 
     def __init__(self, pieces: ReluNetwork, lines: int) -> None:
         layers, last, bias = pieces.layers, pieces.weight, pieces.bias
@@ -44,18 +43,18 @@ class Walker:
             self.last.weight,
         )
         self.lines = lines
-        self.free: list[Workspace] = []  # those that nobody uses now
+        self.free: list[Workspace] = []  # not in use
 
     def workspace(self) -> Workspace:
-        """Return one that is free; whoever has used it puts it back."""
+        """Return a free workspace; the caller appends it to `free` after use."""
         try:
             return self.free.pop()
-        except IndexError:  # other threads have all there are
+        except IndexError:  # all are in use by other threads
             return Workspace(self.units, self.lines)
 
 
 class Workspace:
-    """Buffers for the walks along some lines, which grow where they have to."""
+    """Buffers for the walks along some lines, which grow when they are full."""
 
     def __init__(self, units: buffers.Units, lines: int) -> None:
         self.units = units
@@ -82,14 +81,14 @@ class Workspace:
                 return buffers.Knots(self.knots.table[:n_knots], self.knots.ends[: len(weight)])
 
     def allocate(self) -> None:
-        """Make buffers for as many events as there may be."""
+        """Allocate buffers for `self.events` events."""
         self.walks = buffers.walk_buffers(self.units, self.events)
         self.deep = buffers.deep_buffers(self.units, self.events)
 
     def _go_on(
         self, start: buffers.Start, rays: np.ndarray, weight: np.ndarray, line: int, n_knots: int
     ) -> tuple[int, int, int]:
-        """Walk as far as the buffers last."""
+        """Walk until the lines end or a buffer is full."""
         where = self.units, start, rays, weight
         if len(self.units.widths) == 1:
             events, returned = self.walks.events, self.walks.returned
@@ -113,9 +112,9 @@ class Direction:
     def walk(
         self, Z: np.ndarray, weight: np.ndarray, workspace: Workspace
     ) -> tuple[np.ndarray, np.ndarray, buffers.Knots]:
-        """Return value and slope of the output at inputs, (n, k), and its knots from there on.
+        """Return value and slope of the output at inputs, (n, k), and its knots along the lines.
 
-        All is multiplied by the weights of the rows. The knots stand in the workspace.
+        All are multiplied by the weights of the rows. The knots are views of the workspace.
         """
         walker = self.walker
         start = buffers.Start(*(part[: len(Z)] for part in workspace.start))
@@ -144,14 +143,14 @@ class Direction:
 
 
 def _joined(parts: list[np.ndarray]) -> np.ndarray:
-    """Return vectors one behind the other, where lines of the cache begin."""
+    """Return vectors one after the other, aligned to cache lines."""
     whole = aligned(sum(map(len, parts)))
     np.concatenate([np.zeros(0), *parts], out=whole)
     return whole
 
 
 def _padded(array: np.ndarray, *sizes: int, fill: float = 0.0) -> np.ndarray:
-    """Return an array with more numbers at the end of each axis."""
+    """Return an array padded at the end of each axis."""
     wider = np.full(sizes, fill, np.float64)
     wider[tuple(map(slice, array.shape))] = array
     return wider

@@ -1,4 +1,4 @@
-"""ReLU networks and rows of data: piecewise linear along the own coordinate of each row.
+"""ReLU networks and rows of data: piecewise linear along one coordinate of each row.
 
     F_j(t) = Σ_r w_r f(t, z_{r,-j}),   or Σ_r κ(bin of t, bin of z_rj) ω_r f(t, z_{r,-j})
 
@@ -6,8 +6,8 @@ For each row all kinks of t ↦ f(t, z_{r,-j}) are located, on the whole line an
 layers (kernels/lines/walk.py), and kinks and jumps of all rows are summed up in order from the
 median of the column outward (kernels/lines/sums.py): F_j with all its knots, exact to rounding
 (MATH.md, section 4). For two hidden layers of m units a row costs O(m²), for each further layer
-O(m³); a value is looked up in O(log knots). Groups, and columns that reach the network otherwise
-than by an affine map, are summed up over the rows for each distinct own value.
+O(m³); a value is looked up in O(log knots). Groups, and columns that do not enter the network by an
+affine function, are summed over the rows for each distinct explained value.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from skattr import frames
+from skattr._typing import override
 from skattr.attributions import Attributions
 from skattr.curves.base import ColumnFunction
 from skattr.curves.linear import PiecewiseLinear
 from skattr.engines.base import Engine, Integral, Rows, RunOptions
 from skattr.engines.estimates import Estimate
-from skattr.engines.relu.line_curves import Shares, Shelf, sum_up
+from skattr.engines.relu.line_curves import Arena, Shares, sum_up
 from skattr.engines.relu.line_walks import Direction, Walker
 from skattr.kernels.lines.buffers import Knots
 from skattr.measures.base import Measure
@@ -35,32 +36,32 @@ from skattr.parallel import in_order
 from skattr.pieces import ReluNetwork
 from skattr.pieces.relu import Line
 
-LINES = 512  # rows that are walked along together
-ROOM = 2**26  # numbers of all curves together; beyond that each is made when it is asked for
+LINES = 512  # rows in one call of the kernels
+MAX_NUMBERS = 2**26  # in all curves together; beyond it each curve is made when it is needed
 
 
 @dataclass(eq=False)
-class Walked:
-    """The background as inputs of the network, and the curves once all batches are there."""
+class RowLines:
+    """The background as inputs of the network, and the curves once all batches are added."""
 
     total: np.ndarray  # (k,) Σ_r w_r f(z_r)
     weights: np.ndarray  # (n,)
     attributions: Attributions
-    numbers: np.ndarray | None  # (n, p), None if nothing is pinned
-    given: RowWeights | None = None  # weights that depend on the own value
+    numbers: np.ndarray | None  # (n, p), None if no column is pinned
+    row_weights: RowWeights | None = None  # if weights depend on the explained value
     curves: list[PiecewiseLinear | None] | None = None
 
 
 class Lines(Engine):
-    """Walks along lines through the regions of a network, one for each row and column."""
+    """Walks through the regions of a network along one line per row and column."""
 
     name = "lines"
     kind = ReluNetwork
     views = ("rows", "bins")
     gives = "exact curves; groups row by row"
 
+    @override
     def cost(self, pieces: ReluNetwork, measure: Measure) -> str:
-        """Describe the lines through all rows."""
         if measure.depends == "nothing":
             return "fit: one evaluation per row"
         return (
@@ -68,31 +69,31 @@ class Lines(Engine):
             "levels one evaluation of the background for each distinct value"
         )
 
+    @override
     def prepare(
         self, pieces: ReluNetwork, measure: Any, attributions: Attributions, options: RunOptions
-    ) -> Walked:
-        """Evaluate the background."""
-        given = None
+    ) -> RowLines:
+        row_weights = None
         if "bins" in measure.views:
-            background, given = measure.bins()
+            background, row_weights = measure.bins()
             pinned = True
         else:
             background, pinned = measure.rows()
         numbers = pieces.numbers(background.X)
         weights = background.weights.copy()
         total = weights @ pieces.forward(numbers)
-        return Walked(total, weights, attributions, numbers if pinned else None, given)
+        return RowLines(total, weights, attributions, numbers if pinned else None, row_weights)
 
-    def merge(self, a: Walked, b: Walked) -> Walked:
-        """Put one batch behind the other."""
+    @override
+    def merge(self, a: RowLines, b: RowLines) -> RowLines:
         numbers = None
         if a.numbers is not None and b.numbers is not None:
             numbers = np.concatenate([a.numbers, b.numbers])
         weights = np.concatenate([a.weights, b.weights])
         return replace(b, total=a.total + b.total, weights=weights, numbers=numbers, curves=None)
 
-    def finish(self, pieces: ReluNetwork, state: Walked, options: RunOptions) -> Walked:
-        """Walk along all lines."""
+    @override
+    def finish(self, pieces: ReluNetwork, state: RowLines, options: RunOptions) -> RowLines:
         if state.numbers is None:
             return state
         single = [
@@ -101,24 +102,25 @@ class Lines(Engine):
         units = sum(len(layer.bias) for layer in pieces.layers)
         size = len(single) * len(state.numbers) * units * (2 + 2 * pieces.n_outputs)
         curves: list[PiecewiseLinear | None] = [None] * len(state.attributions)
-        if size <= ROOM:
-            walker, shelf = Walker(pieces, min(LINES, len(state.numbers))), Shelf(size)
+        if size <= MAX_NUMBERS:
+            walker, arena = Walker(pieces, min(LINES, len(state.numbers))), Arena(size)
             with threadpool_limits(1):  # lines are walked in threads
                 for a, columns in enumerate(state.attributions):
                     if len(columns) == 1 and columns[0] in single:
-                        curves[a] = _curve(walker, pieces, state, columns[0], options, shelf)
+                        curves[a] = _curve(walker, pieces, state, columns[0], options, arena)
         return replace(state, curves=curves)
 
-    def mean(self, pieces: ReluNetwork, state: Walked) -> Estimate:
-        """Return E f."""
+    @override
+    def mean(self, pieces: ReluNetwork, state: RowLines) -> Estimate:
         return Estimate(state.total / state.weights.sum())
 
+    @override
     def curves(
-        self, pieces: ReluNetwork, state: Walked, attributions: Attributions
+        self, pieces: ReluNetwork, state: RowLines, attributions: Attributions
     ) -> Sequence[ColumnFunction | None]:
-        """Return the curves of columns of numbers."""
         return state.curves or [None] * len(attributions)
 
+    @override
     def integrate(
         self,
         pieces: Any,
@@ -128,7 +130,7 @@ class Lines(Engine):
         chosen: list[int],
         options: RunOptions,
     ) -> Integral:
-        """Return curves that were too large to keep, and sums over rows where there is none."""
+        """Evaluate curves that are too large to keep, else sum over the rows."""
         X = rows.X
         result = np.empty((len(X), len(chosen), pieces.n_outputs))
         walker: Walker | None = None
@@ -137,33 +139,35 @@ class Lines(Engine):
                 columns = attributions[a]
                 if len(columns) == 1 and _has_line(pieces, state, columns[0]):
                     walker = walker or Walker(pieces, min(LINES, len(state.numbers)))
-                    curve = _curve(walker, pieces, state, columns[0], options, Shelf(0))
+                    curve = _curve(walker, pieces, state, columns[0], options, Arena(0))
                     result[:, i] = curve.at(None, frames.column(X, columns[0]))[0]
                 else:
                     result[:, i] = _sums(pieces, state, X, columns, options)
         return Integral(Estimate(result))
 
 
-def _has_line(pieces: ReluNetwork, state: Walked, k: int) -> bool:
-    """Tell whether an attribution is piecewise linear in the number of a column."""
-    return k in pieces.lines and (state.given is None or state.given.columns[k].bins.levels is None)
+def _has_line(pieces: ReluNetwork, state: RowLines, k: int) -> bool:
+    """Return whether the attribution of column k is piecewise linear in its value."""
+    return k in pieces.lines and (
+        state.row_weights is None or state.row_weights.columns[k].bins.levels is None
+    )
 
 
 # sums over rows ---------------------------------------------------------------------------------
 
 
 def _sums(
-    pieces: ReluNetwork, state: Walked, X: Any, columns: tuple[int, ...], options: RunOptions
+    pieces: ReluNetwork, state: RowLines, X: Any, columns: tuple[int, ...], options: RunOptions
 ) -> np.ndarray:
-    """Return the mean of f over the rows with own values put into them, (n, k)."""
+    """Return the mean of f over the rows with some columns pinned to those of X, (n, k)."""
     assert state.numbers is not None
     first, kind = frames.distinct_rows(X, columns)
     some = frames.take_rows(X, first)
     places, inputs = pieces.own_numbers(some, columns)
     shares = [state.weights / state.weights.sum()] * len(first)
-    if state.given is not None:
-        bins = state.given.bins_of(some, columns)
-        shares = [state.given.given(columns, at) for at in bins.T]
+    if state.row_weights is not None:
+        bins = state.row_weights.bins_of(some, columns)
+        shares = [state.row_weights.given(columns, at) for at in bins.T]
     run = partial(_pinned, pieces, state.numbers, places)
     found = list(
         in_order(lambda pair: run(*pair), zip(inputs, shares, strict=True), options.n_jobs)
@@ -188,22 +192,22 @@ def _pinned(
 # curves -----------------------------------------------------------------------------------------
 
 
-def _shares(state: Walked, k: int) -> Shares:
-    if state.given is None:
+def _shares(state: RowLines, k: int) -> Shares:
+    if state.row_weights is None:
         n = len(state.weights)
         weight = state.weights / state.weights.sum()
         return Shares(weight, np.zeros(n, np.int32), np.ones((1, 1)), np.zeros(0))
-    column = state.given.columns[k]
-    assert state.given.rows is not None
+    column = state.row_weights.columns[k]
+    assert state.row_weights.rows is not None
     edges, table = column.bins.edges, column.table
-    if edges is None:  # numbers that have a bin each: here the others
+    if edges is None:  # some numbers have a bin each; this is the bin of all others
         edges, table = np.zeros(0), table[-1:]
     table = np.ascontiguousarray(table[: len(edges) + 1])
-    return Shares(state.given.weight, state.given.rows[k], table, edges, column.bins)
+    return Shares(state.row_weights.weight, state.row_weights.rows[k], table, edges, column.bins)
 
 
 def _curve(
-    walker: Walker, pieces: ReluNetwork, state: Walked, k: int, options: RunOptions, shelf: Shelf
+    walker: Walker, pieces: ReluNetwork, state: RowLines, k: int, options: RunOptions, arena: Arena
 ) -> PiecewiseLinear:
     """Return the curve of a column."""
     assert state.numbers is not None
@@ -219,7 +223,7 @@ def _curve(
         Z[:, line.places] = pinned
         workspace = walker.workspace()
         value, slope, knots = network.walk(Z, shares.weight[some], workspace)
-        if len(starts) > 1:  # else nobody walks before these are summed up
+        if len(starts) > 1:  # else the workspace is not used again before they are summed up
             knots = Knots(*(part.copy() for part in knots))
         walker.free.append(workspace)
         return value, slope, knots
@@ -232,7 +236,7 @@ def _curve(
     counts = np.concatenate([np.diff(part.ends, prepend=0) for part in parts])
     table = _joined([part.table for part in parts])
     edges = (shares.edges - line.origin) - middle
-    curve = sum_up(table, counts, shares, total, slope, edges, shelf)
+    curve = sum_up(table, counts, shares, total, slope, edges, arena)
     curve.slopes[0], curve.slopes[-1] = -network.rays[1], network.rays[0]
     return replace(
         curve, name=pieces.names[k], origin=line.origin, middle=middle,
@@ -245,7 +249,7 @@ def _joined(parts: list[np.ndarray]) -> np.ndarray:
 
 
 def _middle(line: Line, numbers: np.ndarray) -> float:
-    """Return a median of the column: where sums begin, so that they lose nothing near the data."""
+    """Return a median of the column: sums start there, so that they are accurate near the data."""
     c = int(np.abs(line.direction).argmax())
     if line.direction[c] == 0:
         return 0.0
@@ -253,9 +257,9 @@ def _middle(line: Line, numbers: np.ndarray) -> float:
     return float(np.partition(u, len(u) // 2)[len(u) // 2])
 
 
-def _points(pieces: ReluNetwork, state: Walked, k: int) -> np.ndarray | None:
-    """Return the values of numbers that have a bin of their own, (n, k)."""
-    bins = None if state.given is None else state.given.columns[k].bins
+def _points(pieces: ReluNetwork, state: RowLines, k: int) -> np.ndarray | None:
+    """Return the values at numbers that have a bin each, (n, k)."""
+    bins = None if state.row_weights is None else state.row_weights.columns[k].bins
     if bins is None or bins.points is None:
         return None
     line = pieces.lines[k]
@@ -264,13 +268,13 @@ def _points(pieces: ReluNetwork, state: Walked, k: int) -> np.ndarray | None:
     return np.array([_value(pieces, state, k, *pair) for pair in pairs])
 
 
-def _special(pieces: ReluNetwork, state: Walked, k: int) -> np.ndarray:
-    """Return the values at missing, -inf and inf, (3, k), NaN where there is none."""
+def _special(pieces: ReluNetwork, state: RowLines, k: int) -> np.ndarray:
+    """Return the values at missing, -inf and inf, (3, k), NaN if the model does not take them."""
     line = pieces.lines[k]
     result = np.full((3, pieces.n_outputs), np.nan)
     if line.missing is not None:
         result[0] = _value(pieces, state, k, np.nan, line.missing)
-    if line.infinite:  # then no other column counts
+    if line.infinite:  # then no other column matters
         assert state.numbers is not None
         Z = state.numbers[:1].repeat(2, axis=0)
         with np.errstate(invalid="ignore"):
@@ -279,11 +283,13 @@ def _special(pieces: ReluNetwork, state: Walked, k: int) -> np.ndarray:
     return result
 
 
-def _value(pieces: ReluNetwork, state: Walked, k: int, t: float, pinned: np.ndarray) -> np.ndarray:
-    """Return the attribution of column k at the number t, where it has the given inputs."""
+def _value(
+    pieces: ReluNetwork, state: RowLines, k: int, t: float, pinned: np.ndarray
+) -> np.ndarray:
+    """Return the attribution of column k at the number t, whose inputs are `pinned`."""
     assert state.numbers is not None
     share = state.weights / state.weights.sum()
-    if state.given is not None:
-        at = state.given.columns[k].bins.of(np.array([t]))
-        share = state.given.given((k,), at)
+    if state.row_weights is not None:
+        at = state.row_weights.columns[k].bins.of(np.array([t]))
+        share = state.row_weights.given((k,), at)
     return _pinned(pieces, state.numbers, pieces.lines[k].places, pinned, share)

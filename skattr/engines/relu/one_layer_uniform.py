@@ -2,9 +2,9 @@
 
     phi_j(x) = b + Σ_u v_u E act(c_u(t) + Σ_k a_uk U_k),  U_k uniform on (-1, 1)
 
-Only the law of each unit's sum matters. Its mean is a series that is cut where a bound on the rest
+Only the law of each unit's sum matters. Its mean is a series, truncated where a bound on the rest
 is far below 1e-10: it counts as exact, and the bound is the certificate. Any number of columns;
-O(units · (columns + values)) times the length of the series, about 20 to 1000, for an attribution.
+O(units · (columns + values)) times the length of the series, about 20 to 1000, per attribution.
 """
 
 from __future__ import annotations
@@ -15,17 +15,24 @@ from typing import Any
 import numpy as np
 
 from skattr import frames
+from skattr._typing import override
 from skattr.attributions import Attributions
 from skattr.engines.base import Engine, Integral, Rows, RunOptions
 from skattr.engines.estimates import Estimate
-from skattr.engines.relu.first_layer import FirstLayer, Laws, is_shallow, refuses_laws, uniform_laws
+from skattr.engines.relu.first_layer import (
+    FirstLayer,
+    UniformLaws,
+    uniform_laws,
+    why_not_shallow,
+    why_not_uniform,
+)
 from skattr.kernels.cells import relu_means
 from skattr.measures.base import Measure
 from skattr.measures.learned.gaussian import by_row
 from skattr.parallel import in_order
 from skattr.pieces import ReluNetwork
 
-ROW_BLOCK = 4096  # values whose units are there at a time
+ROW_BLOCK = 4096  # values whose units are in memory at a time
 
 
 class OneLayerUniform(Engine):
@@ -37,41 +44,42 @@ class OneLayerUniform(Engine):
     gives = "exact, if uniform and one hidden layer; groups"
     smooth = True
 
+    @override
     def objection(self, pieces: ReluNetwork, measure: Measure) -> str | None:
-        """Return why units are not sums of uniform numbers, or None."""
-        return is_shallow(pieces) or refuses_laws(pieces, measure)
+        return why_not_shallow(pieces) or why_not_uniform(pieces, measure)
 
+    @override
     def cost(self, pieces: ReluNetwork, measure: Measure) -> str:
-        """Describe the series."""
         return "fit: one series per unit; explain: the same for each value"
 
-    def certificate(self, state: Laws) -> str:
-        """Say how far the series may be off."""
+    @override
+    def certificate(self, state: UniformLaws) -> str:
         assert state.certificate is not None
         error = state.certificate["quadrature_error"]
         return f"series are cut at {error:.1e} of the network's range"
 
+    @override
     def prepare(
         self, pieces: ReluNetwork, measure: Any, attributions: Attributions, options: RunOptions
-    ) -> Laws:
-        """Keep the laws."""
+    ) -> UniformLaws:
         return uniform_laws(pieces, measure, attributions, self, options)
 
-    def merge(self, a: Laws, b: Laws) -> Laws:
-        """Join the laws."""
+    @override
+    def merge(self, a: UniformLaws, b: UniformLaws) -> UniformLaws:
         return a.merge(b)
 
-    def finish(self, pieces: ReluNetwork, state: Laws, options: RunOptions) -> Laws:
-        """Integrate over the whole domain."""
+    @override
+    def finish(self, pieces: ReluNetwork, state: UniformLaws, options: RunOptions) -> UniformLaws:
         first = FirstLayer(pieces)
         mean, error = _values(first, state, (), np.zeros((1, len(first.bias))), options)
         return replace(state, mean=mean[0], certificate={"quadrature_error": error})
 
-    def mean(self, pieces: ReluNetwork, state: Laws) -> Estimate:
-        """Return the integral of f where nothing is pinned."""
+    @override
+    def mean(self, pieces: ReluNetwork, state: UniformLaws) -> Estimate:
         assert state.mean is not None
         return Estimate(state.mean)
 
+    @override
     def integrate(
         self,
         pieces: Any,
@@ -81,7 +89,6 @@ class OneLayerUniform(Engine):
         chosen: list[int],
         options: RunOptions,
     ) -> Integral:
-        """Return the means at the own values."""
         first = FirstLayer(pieces)
         X = rows.X
         result, worst = np.empty((len(X), len(chosen), pieces.n_outputs)), 0.0
@@ -95,21 +102,30 @@ class OneLayerUniform(Engine):
 
 
 def _values(
-    first: FirstLayer, state: Laws, columns: tuple[int, ...], added: np.ndarray, options: RunOptions
+    first: FirstLayer,
+    state: UniformLaws,
+    columns: tuple[int, ...],
+    added: np.ndarray,
+    options: RunOptions,
 ) -> tuple[np.ndarray, float]:
-    """Return f where the own columns add this to the units, (n, k), and a bound on the error."""
+    """Return the means of f, (n, k), and a bound on the error.
+
+    `added` (n, m) is what the pinned columns add to the units.
+    """
     slope, weight, bias = first.rest()
     total, error = np.zeros((len(added), len(bias))), 0.0
     for share, laws in state.components:
         for box in first.uniforms(laws, columns):
             sides = np.ascontiguousarray(box.slopes)
-            bent = np.flatnonzero(slope != 1.0)
+            kinked = np.flatnonzero(slope != 1.0)
 
-            def mean(rows: slice, box: Any = box, sides: Any = sides, bent: Any = bent) -> tuple:
+            def mean(
+                rows: slice, box: Any = box, sides: Any = sides, kinked: Any = kinked
+            ) -> tuple:
                 z = box.constant + added[rows]
                 active = slope * z
                 errors = np.zeros(len(slope))
-                for u in bent:
+                for u in kinked:
                     positive = np.empty(len(z))
                     errors[u] = relu_means.uniform_means(
                         np.ascontiguousarray(z[:, u]), sides[u], positive
@@ -118,8 +134,8 @@ def _values(
                 return by_row(active, weight.T), np.abs(weight * (1.0 - slope)) @ errors
 
             blocks = [slice(i, i + ROW_BLOCK) for i in range(0, len(added), ROW_BLOCK)]
-            found = list(in_order(mean, blocks, options.n_jobs))
-            total += share * box.share * np.concatenate([values for values, _ in found])
+            results = list(in_order(mean, blocks, options.n_jobs))
+            total += share * box.share * np.concatenate([values for values, _ in results])
             sizes = np.abs(weight) @ np.abs(sides).sum(axis=1)
-            error = max(error, float((found[0][1] / np.where(sizes > 0, sizes, 1.0)).max()))
+            error = max(error, float((results[0][1] / np.where(sizes > 0, sizes, 1.0)).max()))
     return total + bias, error

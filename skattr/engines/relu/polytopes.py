@@ -4,15 +4,15 @@
 
 Exact. The box is cut by the units of all layers but the last, depth first, so that memory stays
 small; the last layer is integrated over the simplices of each cell. A pinned value is a slice of
-one dimension less. The cells of one value are bounded by `max_evals`; how many there are is known
-only when they are made, and no partial sum is ever returned. Their volumes have to add up to that
-of the box: how far they do not is the certificate.
+one dimension less. The number of cells of one value is bounded by `max_evals`; it becomes known
+only as they are computed, and partial sums are never returned. The volumes of the cells must add up
+to that of the box: the difference is the certificate.
 
-A slice of the domain has never more cells than the domain itself. Each unit has one sign on a cell
+A slice of the domain never has more cells than the domain itself. Each unit has one sign on a cell
 P of the domain, so it has one on P ∩ slice, and cuts nothing there: the cells of the slice are
-unions of such intersections, and each P belongs to one of them. So what `fit` has counted bounds
-every value inside the domain. Outside it a slice may have more, and under "auto" those few values
-are estimated by quasi-random points.
+unions of such intersections, and each P belongs to one of them. So the number of cells in `fit`
+bounds that of every value inside the domain. Outside it a slice may have more, and under "auto"
+those few values are estimated by quasi-random points.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from skattr import frames
+from skattr._typing import override
 from skattr.attributions import Attributions
 from skattr.engines.base import (
     Engine,
@@ -35,8 +36,14 @@ from skattr.engines.base import (
     join_certificates,
 )
 from skattr.engines.estimates import Estimate
-from skattr.engines.evaluation.quasi_monte_carlo import QuasiMonteCarlo, Source
-from skattr.engines.relu.first_layer import FirstLayer, Laws, Uniforms, refuses_laws, uniform_laws
+from skattr.engines.evaluation.quasi_monte_carlo import PointSource, QuasiMonteCarlo
+from skattr.engines.relu.first_layer import (
+    FirstLayer,
+    UniformLaws,
+    Uniforms,
+    uniform_laws,
+    why_not_uniform,
+)
 from skattr.kernels.cells import polytopes, simplices
 from skattr.measures.base import Measure
 from skattr.measures.factors.points import ProductPoints
@@ -45,7 +52,7 @@ from skattr.pieces import ReluNetwork
 
 
 class Polytopes(Engine):
-    """Integrals over all cells of a box on which the network is affine, but for the last layer."""
+    """Integrals over all cells of a box on which all layers but the last are affine."""
 
     name = "polytopes"
     kind = ReluNetwork
@@ -53,51 +60,53 @@ class Polytopes(Engine):
     gives = "exact, if uniform and few columns; groups"
     smooth = True
 
+    @override
     def objection(self, pieces: ReluNetwork, measure: Measure) -> str | None:
-        """Return why the laws are not uniform on the inputs, or None."""
-        return refuses_laws(pieces, measure)
+        return why_not_uniform(pieces, measure)
 
+    @override
     def may_estimate(self, measure: Measure, options: RunOptions) -> bool:
-        """Tell whether some values, those outside the domain, may turn out to be estimates."""
+        """Return whether values outside the domain may be estimates."""
         return measure.depends == "own" and not is_asked_for(options.engine, self.name)
 
+    @override
     def cost(self, pieces: ReluNetwork, measure: Measure) -> str:
-        """Describe the cells."""
         once = "fit: all cells of the domain"
         return once if measure.depends == "nothing" else f"{once}; explain: all cells of a slice"
 
-    def certificate(self, state: Laws) -> str:
-        """Say how many cells there are, and whether their volumes add up."""
+    @override
+    def certificate(self, state: UniformLaws) -> str:
         assert state.certificate is not None
         cells, error = state.certificate["cells"], state.certificate["volume_error"]
         return f"{cells:,} cells in the domain, whose volumes add up to within {error:.1e} of it"
 
+    @override
     def prepare(
         self, pieces: ReluNetwork, measure: Any, attributions: Attributions, options: RunOptions
-    ) -> Laws:
-        """Integrate over the whole domain."""
+    ) -> UniformLaws:
         laws = uniform_laws(pieces, measure, attributions, self, options)
         if self.may_estimate(measure, options) and len(laws.components) == 1:
             laws = replace(laws, points=ProductPoints.of(measure))
         return self.finish(pieces, laws, options)
 
-    def merge(self, a: Laws, b: Laws) -> Laws:
-        """Join the laws."""
+    @override
+    def merge(self, a: UniformLaws, b: UniformLaws) -> UniformLaws:
         return a.merge(b)
 
-    def finish(self, pieces: ReluNetwork, state: Laws, options: RunOptions) -> Laws:
-        """Integrate over the whole domain, where batches made it wider."""
+    @override
+    def finish(self, pieces: ReluNetwork, state: UniformLaws, options: RunOptions) -> UniformLaws:
         if state.mean is not None:
             return state
         cells = Cells(pieces, options.max_evals)
         mean, certificate = cells.integral(_boxes(cells.first, state, ()))
         return replace(state, mean=mean, certificate=certificate)
 
-    def mean(self, pieces: ReluNetwork, state: Laws) -> Estimate:
-        """Return the integral of f where nothing is pinned."""
+    @override
+    def mean(self, pieces: ReluNetwork, state: UniformLaws) -> Estimate:
         assert state.mean is not None
         return Estimate(state.mean)
 
+    @override
     def integrate(
         self,
         pieces: Any,
@@ -107,7 +116,6 @@ class Polytopes(Engine):
         chosen: list[int],
         options: RunOptions,
     ) -> Integral:
-        """Return the integrals over the slices at the own values."""
         X = rows.X
         result = np.empty((len(X), len(chosen), pieces.n_outputs))
         unknown = np.full(pieces.n_outputs, np.nan)
@@ -145,9 +153,9 @@ def _estimated(
     pieces: Any, points: ProductPoints, X: Any, wanted: tuple, options: RunOptions,
     result: np.ndarray, beyond: list,
 ) -> Estimate:  # fmt: skip
-    """Fill in values by quasi-random points; the replicates of all others do not differ.
+    """Fill in values by quasi-random points; the replicates of all others are equal.
 
-    `wanted` are the attributions and those chosen, `beyond` places among these and rows.
+    `wanted` is (attributions, chosen), `beyond` a list of (position in chosen, rows).
     """
     attributions, chosen = wanted
     n = sum(len(some) for _, some in beyond)
@@ -159,7 +167,7 @@ def _estimated(
     )
     engine = QuasiMonteCarlo()
     replicates = np.zeros((engine.replicates, *result.shape))
-    source = Source(points, varies=False, by_row=False)
+    source = PointSource(points, varies=False, by_row=False)
     for i, some in beyond:
         rows = Rows(frames.take_rows(X, some))
         values = engine.integrate(pieces, source, rows, attributions, [chosen[i]], options).values
@@ -168,8 +176,8 @@ def _estimated(
     return Estimate(result, 0.0, replicates)
 
 
-def _boxes(first: FirstLayer, state: Laws, columns: tuple[int, ...]) -> list[Uniforms]:
-    """Return the boxes of all components, without the own columns."""
+def _boxes(first: FirstLayer, state: UniformLaws, columns: tuple[int, ...]) -> list[Uniforms]:
+    """Return the boxes of all components, without the pinned columns."""
     return [
         box._replace(share=share * box.share)
         for share, laws in state.components
@@ -178,7 +186,7 @@ def _boxes(first: FirstLayer, state: Laws, columns: tuple[int, ...]) -> list[Uni
 
 
 class Cells:
-    """The cells of a network, made again for each box."""
+    """Integrates a network over boxes, cell by cell."""
 
     def __init__(self, network: ReluNetwork, most: float) -> None:
         self.network = network
@@ -198,7 +206,7 @@ class Cells:
         return total, certificate
 
     def _mean(self, box: Uniforms, most: float) -> tuple[np.ndarray, int, float]:
-        """Return the mean of f over a box, how many cells it has, and their volume, of 1."""
+        """Return the mean of f over a box, its number of cells, and their volume (1 is all)."""
         network = self.network
         if not np.isfinite(box.constant).all():
             return np.full(len(network.bias), np.nan), 1, 1.0
@@ -215,17 +223,17 @@ class Cells:
         last = len(network.layers) - 1
         while True:
             work = simplices.new_work(stack)
-            found = simplices.add_cells(self.layers, stack, last, most, work, means, sums)
-            if found == polytopes.END:
+            status = simplices.add_cells(self.layers, stack, last, most, work, means, sums)
+            if status == polytopes.END:
                 return network.weight @ means + network.bias, int(sums[1]), float(sums[0])
-            if found == simplices.OVER:
+            if status == simplices.OVER:
                 raise TooCostly(Polytopes.name, self._too_many(box.slopes.shape[1]))
             stack = polytopes.grown(stack)
 
     def _too_many(self, dim: int) -> str:
         return (
             f"{self.network.describe()} has more than max_evals={self.most:g} cells on a box of "
-            f"{dim} dimensions; raise max_evals, make the domain smaller, or take "
+            f"{dim} dimensions; raise max_evals, make the domain smaller, or use "
             "PartialDependence(), which is exact in any number of dimensions, or "
             "engine='quasi_monte_carlo'"
         )

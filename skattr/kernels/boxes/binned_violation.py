@@ -1,4 +1,4 @@
-"""Push rows down all trees as in one_violation.py, and keep apart in which bin of x_j they lie.
+"""Push rows down all trees as in one_violation.py, with separate sums for each bin of x_j.
 
 For a conditional measure the weight of a box b in the curve of attribution j at t, in bin B, is
 
@@ -36,8 +36,8 @@ from skattr.kernels.boxes.one_violation import fill_side, new_sets
 from skattr.kernels.compiled import inlined, kernel
 
 
-class Given(NamedTuple):
-    """The bins of all columns. Tables of a column are flat, one column behind the other."""
+class Binning(NamedTuple):
+    """The bins of all columns. Tables are flat, one column after the other."""
 
     bins: np.ndarray  # (d, n) the bin of each row
     n_bins: np.ndarray  # (d,) number of bins of rows, "missing" included
@@ -52,7 +52,7 @@ class Given(NamedTuple):
 
 
 class BinnedSums(NamedTuple):
-    """What is added to; the first axis is the output."""
+    """The sums that the kernel adds to; the first axis is the output."""
 
     whole: np.ndarray  # flat (n_bins + 1, n_bins), missing last, or (n_codes + 1, n_bins)
     jumps: np.ndarray  # flat (n_codes + n_bins,)
@@ -65,7 +65,7 @@ def _add_inside(
     stack, level, side, flip, values, box, output, weights, fit,
     single, active, n_active, bins, without_start, without,
 ):  # fmt: skip
-    """Add a box's value to its rows, and take it out of the columns that have conditions in it."""
+    """Add a box's value to its rows, and subtract it for columns with conditions in the box."""
     for w in range(stack.shape[2]):
         word = stack[level, 0, w] & (side[level, w] ^ flip)
         while word != ZERO:
@@ -154,7 +154,7 @@ def _add_by_code(
             n_inside = 0
             for c in range(n_codes):
                 n_inside += allowed[base + c]
-            most = 2 * n_inside > n_codes  # then to all, and taken from those that are not in it
+            most = 2 * n_inside > n_codes  # then add to all, and subtract from the others
             if most:
                 _add_row(whole_sums, output + o, start + n_codes * m, n, found, weight, x)
             for c in range(n_codes):
@@ -171,27 +171,27 @@ def _add_by_code(
 
 
 class Listed(NamedTuple):
-    """The rows of a set, one behind the other."""
+    """The rows of a set as a list."""
 
     bins: np.ndarray  # (n,)
     weights: np.ndarray  # (n,)
 
 
-def walk(table, trees, owners, rows, given, sums):
+def walk(table, trees, owners, rows, binning, sums):
     """Add the contributions of one block of rows to trees, for attributions of one column."""
     n = rows.codes.shape[1]
     path, sets = new_path(table), new_sets(table, owners, n)
     listed = Listed(np.empty(n, np.int32), np.empty(n))
-    _walk(table, trees, owners, rows, given, sums, path, sets, listed)
+    _walk(table, trees, owners, rows, binning, sums, path, sets, listed)
 
 
 @kernel
-def _walk(table, trees, owners, rows, given, sums, path, row_sets, listed):
+def _walk(table, trees, owners, rows, binning, sums, path, row_sets, listed):
     nodes, roots, values, sets, offset, is_set, _ = table
     owner, single, _ = owners
     _, order, start, prefixes, missing, weights, _ = rows
     (bins, n_bins, rises, first, missing_code, kappa, kappa_start, whole_start, jumps_start,
-     without_start) = given  # fmt: skip
+     without_start) = binning  # fmt: skip
     whole_sums, jumps, without, fit = sums
     node_at, turn, interval, allowed, saved, saved_allowed = path
     stack, side, active, n_sets = row_sets

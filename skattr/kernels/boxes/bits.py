@@ -1,4 +1,4 @@
-"""Sets of rows as bits in uint64 words, and the machine's own instructions on them.
+"""Sets of rows as bits in uint64 words, and machine instructions on them.
 
 A path down a tree keeps a stack of such sets, stack[level, slot]. The functions take whole arrays
 and indices, because a numba view costs more than many of these operations.
@@ -66,7 +66,7 @@ def weigh(stack, level, slot, side, row, flip, weights, equal):
 
 @inlined
 def restrict(stack, level, slot, side, row, flip, target):
-    """Put a set ∩ side[row] (or its complement) one level down; say whether any row is left."""
+    """Put a set ∩ side[row] (or its complement) one level down; return whether any row is left."""
     any_left = ZERO
     for w in range(stack.shape[2]):
         word = stack[level, slot, w] & (side[row, w] ^ flip)

@@ -46,7 +46,7 @@ def mass_on_path(k, offset, is_set, interval, allowed, cumulated):
 
 @inlined
 def _gather(owner, columns, first, level, mass, stamp, now, factor, used):
-    """Multiply the masses on the path into one factor an attribution, those of none last.
+    """Multiply the masses on the path into one factor per attribution, that of no one last.
 
     Returns the number of attributions used, or -1 if the path weighs 0 whatever is left out.
     """
@@ -77,7 +77,7 @@ class Masses(NamedTuple):
     """The masses on a path."""
 
     of_column: np.ndarray  # (d,) of each column's codes on the path
-    saved: np.ndarray  # (levels,) that of the level's column above it
+    saved: np.ndarray  # (levels,) the mass of the level's column above it
     columns: np.ndarray  # (levels,)
     is_first: np.ndarray  # (levels,) whether a level's column has no split above
     on_path: np.ndarray  # (d,) number of splits on a column

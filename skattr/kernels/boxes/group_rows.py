@@ -1,6 +1,7 @@
-"""Σ_r π_r f(x_own, z_r) over boxes, for rows with weights of their own: lists of rows go down.
+"""Σ_r π_r f(x_j, z_r,-j) over boxes, for any weights of rows: lists of rows go down the trees.
 
-At a split on an own column all rows follow x, at others each its own code. O(rows · depth) a tree.
+At a split on a column of j all rows follow x, at others each its own code; O(rows · depth)
+per tree.
 """
 
 import numpy as np
@@ -9,17 +10,17 @@ from skattr.kernels.boxes.layout import COLUMN, LEFT, RIGHT, goes_left, split_ro
 from skattr.kernels.compiled import kernel
 
 
-def add_pinned(table, is_own, codes, x, rows, weights, out):
-    """Add to out (k,) the sum over some rows of codes (d, n), own columns at the codes x (d,).
+def add_pinned(table, pinned, codes, x, rows, weights, out):
+    """Add to out (k,) the sum over some rows of codes (d, n), pinned columns at the codes x (d,).
 
     rows is reordered; weights (n,) are by row.
     """
     todo = np.empty((2 * table.depth + 4, 3), np.int64)  # node, first and last row
-    _add_pinned(table, is_own, codes, x, rows, weights, out, todo)
+    _add_pinned(table, pinned, codes, x, rows, weights, out, todo)
 
 
 @kernel
-def _add_pinned(table, is_own, codes, x, rows, weights, out, todo):
+def _add_pinned(table, pinned, codes, x, rows, weights, out, todo):
     nodes, roots, values, sets, _, is_set, _ = table
     for t in range(roots.shape[0]):
         output = roots[t, 1]
@@ -37,7 +38,7 @@ def _add_pinned(table, is_own, codes, x, rows, weights, out, todo):
                 for o in range(values.shape[1]):
                     out[output + o] += values[box, o] * weight
                 continue
-            if is_own[k]:
+            if pinned[k]:
                 middle = end if goes_left(nodes, node, sets, is_set, x[k]) else begin
             else:
                 middle = split_rows(nodes, node, sets, is_set, codes, rows, begin, end)

@@ -2,7 +2,7 @@
 
 phi_G(x) = Σ_b v_b W_b 1[x meets the conditions of b on G]. Lists of explained rows go down each
 tree, both ways at splits on other columns; below the last split on G the sum over the subtree is
-known. Trees that never ask for G are left out, and the others are counted against their mean
+known. Trees without a split on G are left out, and the others are counted relative to their mean
 Σ_b v_b A_b, so that the result is phi_G(x) − E f, and exactly 0 where f ignores G.
 """
 
@@ -18,7 +18,7 @@ from skattr.kernels.compiled import inlined, kernel
 def _sum_subtrees(nodes, values, in_group, weights, subtree, asks):
     """Fill the sums of value · weight below each node, and whether a split on the group is there.
 
-    A child stands behind its parent in the table.
+    A child comes after its parent in the table.
     """
     for node in range(nodes.shape[0] - 1, -1, -1):
         k = nodes[node, COLUMN]
@@ -34,8 +34,8 @@ def _sum_subtrees(nodes, values, in_group, weights, subtree, asks):
                 subtree[node, o] = subtree[left, o] + subtree[right, o]
 
 
-class Room(NamedTuple):
-    """Room to work."""
+class Buffers(NamedTuple):
+    """Buffers of `add_group`."""
 
     subtree: np.ndarray  # (n_nodes, k) the sum of value · weight below each node
     asks: np.ndarray  # (n_nodes,) whether a split on the group is there
@@ -50,17 +50,17 @@ def add_group(table, in_group, weights, plain, codes, out):
     weights and plain (n_boxes,) are W_b and A_b.
     """
     n_nodes, width = len(table.nodes), table.values.shape[1]
-    room = Room(
+    buffers = Buffers(
         np.zeros((n_nodes, width)), np.zeros(n_nodes, np.bool_), np.empty(width),
         np.arange(codes.shape[1]), np.empty((2 * table.depth + 4, 3), np.int64),
     )  # fmt: skip
-    _add_group(table, in_group, weights, plain, codes, out, room)
+    _add_group(table, in_group, weights, plain, codes, out, buffers)
 
 
 @kernel
-def _add_group(table, in_group, weights, plain, codes, out, room):
+def _add_group(table, in_group, weights, plain, codes, out, buffers):
     nodes, roots, values, sets, _, is_set, _ = table
-    subtree, asks, mean, rows, todo = room
+    subtree, asks, mean, rows, todo = buffers
     n, width = rows.shape[0], mean.shape[0]
     _sum_subtrees(nodes, values, in_group, weights, subtree, asks)
     for t in range(roots.shape[0]):

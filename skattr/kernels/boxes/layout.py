@@ -1,5 +1,8 @@
 """The table of nodes, the box along a path, and the sums that all kernels on boxes share.
 
+Kernels take tuples of arrays and unpack them first: numba would count references for each of their
+members at each inner call, which costs more than the work.
+
 A walk with a box along its path is a loop: `start_walk` at a root, then `next_turn` at the node of
 the current level (left, right, back), and `go_down` to a child that is worth it. Kernels that send
 lists of rows down share `goes_left` and `split_rows`.
@@ -20,18 +23,18 @@ class Table(NamedTuple):
 
     # (n_nodes, 5): raw column of the split, or -1 at a box; left child, or number of the box;
     # right child; last code that goes left, or where the split's set starts in `sets`; whether
-    # code 0 goes left. A child stands behind its parent.
+    # code 0 goes left. A child comes after its parent.
     nodes: np.ndarray
     roots: np.ndarray  # (n_trees, 2): node, first output that the tree adds to
     values: np.ndarray  # (n_boxes, width)
-    sets: np.ndarray  # flat: for each set one byte a code, 1 if it goes left
+    sets: np.ndarray  # flat: for each set one byte per code, 1 if it goes left
     offset: np.ndarray  # (d + 1,) where the codes of a column start in flat arrays
     is_set: np.ndarray  # (d,) whether the codes of a column have no order
     depth: int
 
 
 class Owners(NamedTuple):
-    """Which attribution a column belongs to, and what an attribution is."""
+    """The attribution of each column, and the column or group of each attribution."""
 
     owner: np.ndarray  # (d,) attribution, or -1
     single: np.ndarray  # (g,) the column of an attribution that is one column, or -1
@@ -39,7 +42,7 @@ class Owners(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """What the kernels add to.
+    """The sums that the kernels add to.
 
     The curve of attribution j is total + constant_j + its jumps, cumulated where codes have an
     order; the missing code and columns without order are not cumulated.
@@ -52,7 +55,7 @@ class Sums(NamedTuple):
 
 
 class Path(NamedTuple):
-    """Where a walk down a tree is, and the box of the codes that get there."""
+    """The position of a walk down a tree, and the box of the codes that reach it."""
 
     node_at: np.ndarray  # (levels,)
     turn: np.ndarray  # (levels,) 0 above a node, 1 in its left child, 2 in its right one
@@ -63,7 +66,7 @@ class Path(NamedTuple):
 
 
 def new_path(table):
-    """Return a path at a root, whose box is everything."""
+    """Return a path at a root, whose box has all codes."""
     offset, is_set, levels = table.offset, table.is_set, table.depth + 2
     n_codes = np.diff(offset)
     widest = int(n_codes[is_set != 0].max(initial=0))
@@ -114,7 +117,7 @@ def next_turn(
 
 @inlined
 def narrow(nodes, node, turn, sets, offset, is_set, interval, allowed, saved, saved_allowed, level):
-    """Make the box that of the left child (turn 1), of the right one (2), of the node again (3)."""
+    """Set the box to that of the left child (turn 1), the right one (2), the node again (3)."""
     k = nodes[node, COLUMN]
     split = nodes[node, SPLIT]
     if is_set[k]:
@@ -167,7 +170,7 @@ def split_rows(nodes, node, sets, is_set, codes, rows, begin, end):
 
 @inlined
 def add_total(values, box, output, weight, total, box_weights):
-    """Count a box with its weight, as far as no attribution has a condition in it."""
+    """Count a box with its weight, for attributions without conditions in it."""
     for o in range(values.shape[1]):
         total[output + o] += values[box, o] * weight
     for q in range(box_weights.shape[0]):

@@ -7,7 +7,8 @@ dependence of j is the weight of E_{b,j} where the explained value meets the con
 
     A ← A ∩ S,   E_j ← E_j ∩ S for j ≠ g,   E_g ← E_g  (A, if g had no condition so far)
 
-where g owns the split. So a node costs (attributions on the path + 1) · rows / 64 word operations,
+where g is the attribution of the split.
+A node costs (attributions on the path + 1) · rows / 64 word operations,
 and a subtree that no row reaches is left out. The set S of an ordered split is a prefix of the rows
 sorted by code: the nearest of the stored prefixes, plus or minus a few rows.
 """
@@ -32,7 +33,7 @@ from skattr.kernels.compiled import inlined, kernel
 STRIDE = 256  # rows between two stored prefixes
 
 
-class Rows(NamedTuple):
+class IndexedRows(NamedTuple):
     """A block of background rows, sorted by code in each column."""
 
     codes: np.ndarray  # (d, n)
@@ -54,7 +55,7 @@ class Sets(NamedTuple):
 
 
 def index_rows(codes, weights, offset):
-    """Return the Rows of a block."""
+    """Return the IndexedRows of a block."""
     d, n = codes.shape
     start = np.zeros(offset[-1] + 1, np.int64)
     order = np.empty((d, n), np.int32)
@@ -65,7 +66,7 @@ def index_rows(codes, weights, offset):
             codes[k], minlength=offset[k + 1] - offset[k]
         )
         order[k] = np.argsort(column, kind="stable")
-    return Rows(
+    return IndexedRows(
         codes,
         order.ravel(),
         np.cumsum(start),

@@ -18,14 +18,14 @@ import numpy as np
 
 from skattr.kernels.compiled import called, inlined, kernel
 
-END, CELL, FULL = 0, 1, 2  # what `next_cell` found: nothing more, a cell, too little room
+END, CELL, FULL = 0, 1, 2  # what `next_cell` found: nothing more, a cell, the buffers are full
 START, SIZE, LAYER, CURSOR = 0, 1, 2, 3  # of a cell on the stack
 FACET, TWIN, BACK, NEW = 0, 1, 2, 3  # of a slot in a graph
 ROUNDING = 8 * np.finfo(np.float64).eps
 
 
 class Network(NamedTuple):
-    """Layers as one array each: numba wants equal types."""
+    """All layers in one array per parameter, as numba needs equal types."""
 
     widths: np.ndarray  # (L,) number of units
     weight: np.ndarray  # (L, width, width) from units to units; that of layer 0 is not used
@@ -34,7 +34,7 @@ class Network(NamedTuple):
 
 
 class Stack(NamedTuple):
-    """The cells that wait, one behind the other, and room to work."""
+    """The stack of cells to visit, and buffers."""
 
     top: np.ndarray  # (1,) number of cells
     cells: np.ndarray  # (depth, 4) first vertex, number of vertices, layer, next unit to look at
@@ -92,7 +92,7 @@ def cube(dim):
 
 
 def grown(stack):
-    """Return the same stack with twice the room."""
+    """Return the stack with buffers of twice the size."""
     wider = {}
     for name in Stack._fields[Stack._fields.index("point") :]:
         array = getattr(stack, name)
@@ -136,7 +136,7 @@ def next_cell(network, stack, n_cut):
 
 @called
 def begin_layer(network, stack, at, layer):
-    """Look at all units of a layer, most of which do not cut the cell."""
+    """Find the signs of all units of a layer, most of which do not cut the cell."""
     cells, side, parts = stack.cells, stack.side, stack.parts
     cells[at, LAYER], cells[at, CURSOR] = layer, 0
     start, n = cells[at, START], cells[at, SIZE]
@@ -157,7 +157,7 @@ def begin_layer(network, stack, at, layer):
 
 @inlined
 def add_unit(network, stack, at, layer, unit):
-    """Add what a unit gives to the next layer on a cell where its side is known."""
+    """Add the contribution of a unit to the next layer on a cell where its side is known."""
     factor = 1.0 if stack.side[at, unit] > 0 else network.slope[layer, unit]
     if factor != 0.0 and layer + 1 < network.widths.shape[0]:
         _add_unit(stack.maps, layer, unit, factor, network.weight, stack.parts, at)
@@ -197,9 +197,10 @@ def look(maps, layer, unit, point, start, n, z):
 
 @called
 def cut(stack, at, plane):
-    """Replace the top cell by its negative part, with its positive part above; False if no room.
+    """Replace the top cell by its negative part, with its positive part above.
 
-    Both are written behind the cell, whose room is free again when the two are done.
+    Both are written after the cell, whose memory is free again when the two are done. Returns False
+    if the buffers are full.
     """
     cells, point, graph, edge = stack.cells, stack.point, stack.graph, stack.edge
     start, n = cells[at, START], cells[at, SIZE]

@@ -6,7 +6,7 @@ that of a periodic function,
 
     E|S| = T/2 - (4 T / π²) Σ_{n odd} cos(n π c / T) / n² · ∏_k sin(n π a_k / T) / (n π a_k / T).
 
-The series is exact; only its tail is left out, and that is bounded. One and two a_k, for which it
+The series is exact; only its tail, which is bounded, is left out. One and two a_k, for which it
 converges slowly, have closed forms without cancellation.
 """
 
@@ -26,7 +26,7 @@ def _taylor():
     """Return the Taylor coefficients of g(z) = z Φ(z) + φ(z) at the middles of intervals.
 
     g' = Φ, g'' = φ, and further derivatives are Hermite polynomials times φ. The term left out is
-    below 1e-17. Twice as fast as erfc and exp, and what a value costs is this.
+    below 1e-17. Twice as fast as erfc and exp, which dominates the cost of a value.
     """
     z = (np.arange(int(2 * FAR * STEPS)) + 0.5) / STEPS - FAR
     density = np.exp(-z * z / 2) / np.sqrt(2 * np.pi)
@@ -164,7 +164,7 @@ def _two(c, a, b):
 def _fill_series(a, total, series):
     """Fill in the coefficients of cos(n π c / T) for n = 1, 3, 5 and so on.
 
-    Returns how many, or -1 if there is no room for them, and a bound on what is left out.
+    Returns their number, or -1 if the buffer is too small, and a bound on what is left out.
     """
     period = 2.0 * total
     factor = 4.0 * period / (math.pi * math.pi)

@@ -32,7 +32,7 @@ COUNT, CURSOR, HELD, TIME = 0, 1, 2, 3  # of a level
 
 
 class Work(NamedTuple):
-    """One cell: its last layer and its simplices, and room to work."""
+    """Buffers for one cell: its last layer and its simplices."""
 
     z: np.ndarray  # (room, width) units of the last layer at the vertices
     sign: np.ndarray  # (width,) 1, -1, or 0 if a unit changes sign on the cell
@@ -48,7 +48,7 @@ class Work(NamedTuple):
 
 
 def new_work(stack):
-    """Return room for the cells of a stack."""
+    """Return buffers for the cells of a stack."""
     room, dim = stack.point.shape
     n_layers, _, width = stack.maps.shape
     return Work(
@@ -68,9 +68,9 @@ def add_cells(network, stack, last, most, work, means, sums):
     cells, the whole cube having 1, and their number. Returns END, FULL or OVER.
     """
     while True:
-        found = next_cell(network, stack, last)
-        if found != CELL:
-            return found
+        status = next_cell(network, stack, last)
+        if status != CELL:
+            return status
         top = stack.top[0]
         sums[1] += 1
         if sums[1] + top > most:
@@ -111,7 +111,7 @@ def look_at_all(maps, slope, layer, width, point, start, n, z, sign, bent):
 
 @inlined
 def add_units(maps, slope, layer, width, sign, positive, moment, means):
-    """Add what one cell brings."""
+    """Add the contributions of one cell."""
     n_bent = 0
     for u in range(width):
         total = 0.0

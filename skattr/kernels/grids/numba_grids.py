@@ -8,7 +8,7 @@ from skattr.kernels.compiled import inlined, kernel
 
 
 class Lists(NamedTuple):
-    """Lists of numbers, one an axis, one behind the other."""
+    """Lists of numbers, one per axis, in one array."""
 
     sizes: np.ndarray  # (d,)
     offset: np.ndarray  # (d,) where each starts
@@ -16,29 +16,29 @@ class Lists(NamedTuple):
 
 
 def as_lists(arrays):
-    """Put arrays of numbers one behind the other."""
+    """Concatenate arrays of numbers to Lists."""
     sizes = np.array([len(array) for array in arrays], np.int64)
     offset = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
     return Lists(sizes, offset, np.concatenate(arrays).astype(np.float64))
 
 
-def _places(number, sizes):
-    """Return where a point of a product of lists stands in each of them."""
-    places = np.empty(len(sizes), np.int64)
+def _indices(number, sizes):
+    """Return the indices of a point of a product of lists in each list."""
+    indices = np.empty(len(sizes), np.int64)
     for k in range(len(sizes) - 1, -1, -1):
-        number, places[k] = divmod(number, int(sizes[k]))
-    return places
+        number, indices[k] = divmod(number, int(sizes[k]))
+    return indices
 
 
 @inlined
-def _advance(places, sizes):
-    """Go to the next point: cheaper than to divide for each of them."""
+def _advance(indices, sizes):
+    """Go to the next point, without a division."""
     k = sizes.shape[0] - 1
-    places[k] += 1
-    while k > 0 and places[k] == sizes[k]:
-        places[k] = 0
+    indices[k] += 1
+    while k > 0 and indices[k] == sizes[k]:
+        indices[k] = 0
         k -= 1
-        places[k] += 1
+        indices[k] += 1
 
 
 def fill_points(start, lists, out):
@@ -46,34 +46,34 @@ def fill_points(start, lists, out):
 
     The last list runs fastest.
     """
-    _fill_points(lists, out, _places(start, lists.sizes))
+    _fill_points(lists, out, _indices(start, lists.sizes))
 
 
 @kernel
-def _fill_points(lists, out, places):
+def _fill_points(lists, out, indices):
     sizes, offset, numbers = lists
     n, d = out.shape
     for i in range(n):
         for k in range(d):
-            out[i, k] = numbers[offset[k] + places[k]]
-        _advance(places, sizes)
+            out[i, k] = numbers[offset[k] + indices[k]]
+        _advance(indices, sizes)
 
 
 def fill_products(start, lists, out):
-    """Fill the products (n,) of the entries that `fill_points` would put side by side."""
-    _fill_products(lists, out, _places(start, lists.sizes))
+    """Fill the products (n,) of the coordinates of the points of `fill_points`."""
+    _fill_products(lists, out, _indices(start, lists.sizes))
 
 
 @kernel
-def _fill_products(lists, out, places):
+def _fill_products(lists, out, indices):
     sizes, offset, numbers = lists
     n, d = out.shape[0], sizes.shape[0]
     for i in range(n):
         value = 1.0
         for k in range(d - 1, -1, -1):
-            value *= numbers[offset[k] + places[k]]
+            value *= numbers[offset[k] + indices[k]]
         out[i] = value
-        _advance(places, sizes)
+        _advance(indices, sizes)
 
 
 @kernel
@@ -107,44 +107,44 @@ def fill_columns(start, lists, out):
 
 
 def fill_weighted(start, lists, weights, filled, points, shares):
-    """Append the cells that have weight, number `start` and those behind it, while there is room.
+    """Append the cells of nonzero weight, from number `start` on, until the arrays are full.
 
     weights (n,) are those of all points of a product of d lists; points (m, d) and shares (m,) have
-    `filled` rows so far. Returns the first cell that was not looked at, and how many rows are
-    filled.
+    `filled` rows so far. Returns the first cell that was not visited, and the number of filled
+    rows.
     """
     return _fill_weighted(
-        start, lists, weights, filled, points, shares, _places(start, lists.sizes)
+        start, lists, weights, filled, points, shares, _indices(start, lists.sizes)
     )
 
 
 @kernel
-def _fill_weighted(start, lists, weights, filled, points, shares, places):
+def _fill_weighted(start, lists, weights, filled, points, shares, indices):
     sizes, offset, numbers = lists
     last = sizes.shape[0] - 1
     while start < weights.shape[0] and filled < shares.shape[0]:
-        run = sizes[last] - places[last]
+        run = sizes[last] - indices[last]
         if run > shares.shape[0] - filled:
             run = shares.shape[0] - filled
         for q in range(run):
             weight = weights[start + q]
             if weight != 0.0:
                 for k in range(last):
-                    points[filled, k] = numbers[offset[k] + places[k]]
-                points[filled, last] = numbers[offset[last] + places[last] + q]
+                    points[filled, k] = numbers[offset[k] + indices[k]]
+                points[filled, last] = numbers[offset[last] + indices[last] + q]
                 shares[filled] = weight
                 filled += 1
         start += run
-        places[last] += run - 1
-        _advance(places, sizes)
+        indices[last] += run - 1
+        _advance(indices, sizes)
     return start, filled
 
 
 def difference(values, spare, sizes):
     """Turn the values at vertices, flat, into increments over cells; returns them.
 
-    sizes (d,): the numbers of vertices. An axis of one vertex stays as it is. One axis after the
-    other, from one array to the other, which is as long: + at the upper corner in every dimension.
+    sizes (d,): the numbers of vertices. An axis of one vertex is unchanged. One axis after the
+    other, from one array to the other of the same length: + at the upper corner.
     """
     outer, inner = 1, int(np.prod(sizes))
     for n in sizes.tolist():

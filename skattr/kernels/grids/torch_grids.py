@@ -1,6 +1,6 @@
-"""What `grids` and the laws do with numba and numpy, on tensors: any device of torch.
+"""The functions of `numba_grids` and of laws on torch tensors, on any device.
 
-torch is imported by the caller, and handed in as `torch`.
+The caller imports torch and passes it as `torch`.
 """
 
 
@@ -17,7 +17,7 @@ def points(torch, start, lists, n, device):
 
 
 def products(torch, start, lists, n, device):
-    """Return the products (n,) of the entries that `points` would put side by side."""
+    """Return the products (n,) of the coordinates of the points of `points`."""
     sizes, offset, numbers = lists
     numbers = torch.as_tensor(numbers, device=device)
     rest = torch.arange(start, start + n, device=device)
@@ -38,7 +38,7 @@ def difference(values, sizes):
 
 
 def choose(torch, u, weights, values):
-    """Return the values at some levels of a distribution function with atoms."""
+    """Return the quantiles at levels u of a distribution with atoms."""
     levels = torch.as_tensor(weights, device=u.device).cumsum(0)
     rows = torch.searchsorted(levels[:-1], u * levels[-1], right=True)
     return torch.as_tensor(values, device=u.device)[rows]

@@ -119,8 +119,8 @@ class Interval:
         if not (isfinite(self.low) and isfinite(self.high)):
             got = "no value" if self.low > self.high else "infinite values"
             raise ValueError(
-                f"column {self.name!r} must have finite values in the background for a uniform law, "
-                f"got {got}; give domain={{{self.name!r}: (low, high)}}"
+                f"column {self.name!r} must have finite values in the background for a uniform "
+                f"law, got {got}; give domain={{{self.name!r}: (low, high)}}"
             )
 
     def merge(self, other: Interval) -> Interval:
