@@ -369,7 +369,8 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         if isinstance(feature, Hashable) and feature in groups and feature not in names:
             raise ValueError(f"{feature!r} is a group, and groups have no curve")
         k = position(feature, names, "curve")
-        a = next(a for a, columns in enumerate(self._attributions) if k in columns)
+        having = [a for a, columns in enumerate(self._attributions) if k in columns]
+        a = min(having, key=lambda a: len(self._attributions[a]))
         if len(self._attributions[a]) > 1:
             raise ValueError(
                 f"column {feature!r} is part of the group {groups[a]!r}, a function of several "
@@ -457,6 +458,8 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         }
 
         def fit(measure: Measure, attributions: Attributions = self._attributions) -> Measure:
+            if measure.needs_partition:
+                _, attributions = attributions.partitions()[0]
             return measure.fit(background, None, domain, attributions)
 
         return fit
