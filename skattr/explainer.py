@@ -368,7 +368,8 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         if isinstance(feature, Hashable) and feature in groups and feature not in names:
             raise ValueError(f"{feature!r} is a group, and only single columns have curves")
         k = position(feature, names, "curve")
-        a = next(a for a, columns in enumerate(self._attributions) if k in columns)
+        having = [a for a, columns in enumerate(self._attributions) if k in columns]
+        a = min(having, key=lambda a: len(self._attributions[a]))
         if len(self._attributions[a]) > 1:
             raise ValueError(
                 f"column {feature!r} belongs to the group {groups[a]!r}, and only single columns "
@@ -464,6 +465,8 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         }
 
         def fit(measure: Measure, attributions: Attributions = self._attributions) -> Measure:
+            if measure.needs_partition:
+                _, attributions = attributions.partitions()[0]
             return measure.fit(background, None, domain, attributions)
 
         return fit

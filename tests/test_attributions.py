@@ -14,6 +14,7 @@ from skattr import MeasureExplainer
 from skattr.attributions import Attributions
 from skattr.engines import ENGINES
 from skattr.measures import (
+    Baseline,
     Coefficient,
     Conditional,
     Dirac,
@@ -82,6 +83,14 @@ MORE = [
     (VOTE, Conditional()),
     (KNeighborsRegressor(), Conditional()),
 ]
+UNPINNED = [
+    (KERNEL, Expectation()),
+    (KERNEL, Expectation("product")),
+    (KERNEL, Baseline(np.zeros(3)) + Dirac()),
+    (KERNEL, Coefficient()),
+    (FOREST, Coefficient(mass_zero=True)),
+    (VotingRegressor([("kernel", KERNEL), ("linear", LINEAR)]), Expectation()),
+]
 
 
 def data(name):
@@ -138,6 +147,49 @@ def test_overlapping_attributions(name):
 @pytest.mark.parametrize("model, measure", MORE, ids=lambda each: type(each).__name__)
 def test_overlapping_attributions_of_more_measures(model, measure):
     check(model, measure, "auto")
+
+
+@pytest.mark.parametrize("columns", [COLUMNS, ((2,),), ((0, 1), (1,))])
+@pytest.mark.parametrize("model, measure", UNPINNED)
+def test_measures_that_pin_nothing(model, measure, columns):
+    X = data(None)
+    model = fitted(model, X)
+    explainer, values = explained(model, measure, X, "auto", columns)
+    alone, _ = explained(model, measure, X, "auto")
+    assert_allclose(explainer.base_value_, model.predict(X).mean(), rtol=1e-12)
+    offset, wanted = (each.explain(X[:7]).offset for each in (explainer, alone))
+    assert_allclose(offset, wanted, rtol=1e-12)
+    for j, own in enumerate(columns):
+        groups = {"group": [int(k) for k in own]} if len(own) > 1 else None
+        _, other = explained(model, measure, X, "auto", groups=groups)
+        place = 0 if groups and 0 in own else own[0]
+        assert_allclose(values[:, j], other[:, place], rtol=1e-12, err_msg=f"{own}")
+
+
+@pytest.mark.parametrize("columns", [((2,),), ((0, 1), (1,)), ((0, 2), (0,), (0, 2))])
+@pytest.mark.parametrize("model", [FOREST, LINEAR, KERNEL, KNeighborsRegressor()])
+@pytest.mark.parametrize("estimator", ["kernel", "knn", "gmm"])
+def test_conditional_measures_of_some_columns(estimator, model, columns):
+    if estimator == "gmm" and isinstance(model, KNeighborsRegressor):
+        pytest.skip("the values are estimates")
+    X = data(None)
+    model = fitted(model, X)
+    explainer, values = explained(model, Conditional(estimator), X, "auto", columns)
+    assert explainer.notes_ == []
+    for j, own in enumerate(columns):
+        groups = {"group": [int(k) for k in own]} if len(own) > 1 else None
+        _, other = explained(model, Conditional(estimator), X, "auto", groups=groups)
+        place = 0 if groups and 0 in own else own[0]
+        assert_allclose(values[:, j], other[:, place], rtol=1e-12, atol=1e-12)
+
+
+def test_curve_of_a_column_that_is_also_part_of_a_pair():
+    X = data(None)
+    model = fitted(FOREST, X)
+    explainer, values = explained(model, PartialDependence(), X, "auto", ((0, 1), (0,), (1, 2)))
+    assert_allclose(explainer.curve(0)(X[:7, 0]), values[:, 1], rtol=1e-15)
+    with pytest.raises(ValueError, match="column 2 is part of the group 'a2'"):
+        explainer.curve(2)
 
 
 def test_partitions():

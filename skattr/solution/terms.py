@@ -27,7 +27,7 @@ class Pass:
     """Some attributions that an engine prepares together, and a measure fitted for them."""
 
     positions: list[int]  # of these attributions among all
-    attributions: Attributions  # those passed to the engine, starting with these
+    attributions: Attributions  # those passed to the engine; they begin with these if x matters
     measure: Measure
     state: Any = None
 
@@ -62,15 +62,18 @@ class Term:
 
     def _passes(self, attributions: Attributions, fit: Fit) -> list[Pass]:
         measure = self.measure
+        partitions = [(list(range(len(attributions))), attributions)]
+        if self.engine.needs_partition or measure.needs_partition:
+            partitions = attributions.partitions()
+        positions, first = partitions[0]
         if measure.depends == "attribution":
             members = measure.members(attributions)
-            return [Pass([a], attributions, member) for a, member in enumerate(members)]
-        needs_partition = self.engine.needs_partition or measure.needs_partition
-        if not needs_partition or measure.depends == "nothing" or attributions.is_partition:
-            return [Pass(list(range(len(attributions))), attributions, measure)]
+            return [Pass([a], first, member) for a, member in enumerate(members)]
+        if measure.depends == "nothing" or first is attributions:
+            return [Pass(positions, first, measure)]
         return [
             Pass(positions, partition, fit(clone(measure), partition))
-            for positions, partition in attributions.partitions()
+            for positions, partition in partitions
         ]
 
     def release(self) -> None:
