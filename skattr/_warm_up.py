@@ -1,7 +1,7 @@
-"""Compile all kernels ahead: for images of containers, continuous integration, shared machines.
+"""Compile all kernels ahead of time, for container images, continuous integration and clusters.
 
-Small models go through every engine that has kernels, on every kind of table that changes the types
-that kernels see. What is compiled is kept as always (kernels/compiled.py).
+Small models are explained with every engine that has kernels, on every kind of table that gives
+kernels other types. Compiled kernels are cached as usual (kernels/compiled.py).
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def cases() -> Iterator[tuple[str, MeasureExplainer, pd.DataFrame]]:
 
 
 def _network(hidden: tuple[int, ...]) -> MLPRegressor:
-    """Return a network that stops learning at once."""
+    """Return a network that stops training after one iteration."""
     return MLPRegressor(hidden_layer_sizes=hidden, tol=1e9, n_iter_no_change=1, random_state=0)
 
 

@@ -32,9 +32,9 @@ EXAMPLES = """examples:
   skattr report --model model.skops --background train.csv --data test.csv -o report.html
       the same as one HTML file
   skattr warm-up
-      compiles all kernels ahead, for images of containers
+      compiles all kernels ahead of time, for container images
 
-exit code: 0 done, 1 something is wrong with what was given, 2 wrong usage
+exit code: 0 success, 1 an input is invalid, 2 wrong usage
 """
 INPUT_EXAMPLES = """examples:
   skattr {0} --model model.skops --background train.csv --data test.csv -o {1}
@@ -78,7 +78,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 @contextmanager
 def _stoppable() -> Iterator[None]:
-    """Make a KeyboardInterrupt of whatever libraries make of Ctrl-C; a second one ends at once."""
+    """Raise KeyboardInterrupt on Ctrl-C whatever libraries raise; a second Ctrl-C ends at once."""
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield
         return
@@ -124,7 +124,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_demo(commands)
     _add_files(commands, "explain", "values.csv", "write the attributions of rows as a table")
     _add_files(commands, "report", "report.html", "write one HTML file about a model and its rows")
-    _command(commands, "warm-up", "compile all kernels ahead").set_defaults(run=run_warm_up)
+    _command(commands, "warm-up", "compile all kernels ahead of time").set_defaults(run=run_warm_up)
     return parser
 
 
@@ -167,7 +167,7 @@ def _add_demo(commands: Any) -> None:
 def _add_files(commands: Any, name: str, out: str, about: str) -> None:
     notes = VALUES_NOTE if name == "explain" else ""
     parser = _command(commands, name, about, epilog=INPUT_EXAMPLES.format(name, out) + notes)
-    inputs = parser.add_argument_group("what goes in")
+    inputs = parser.add_argument_group("inputs")
     inputs.add_argument(
         "--model",
         required=True,
@@ -178,7 +178,7 @@ def _add_files(commands: Any, name: str, out: str, about: str) -> None:
         "--background",
         required=True,
         metavar="FILE",
-        help="rows that the measure is learned from: .csv or .parquet",
+        help="rows from which the measure is learned: .csv or .parquet",
     )
     inputs.add_argument("--data", required=True, metavar="FILE", help="rows to explain")
     inputs.add_argument("--index", metavar="COLUMN", help="column with the names of the rows")
@@ -194,7 +194,7 @@ def _add_files(commands: Any, name: str, out: str, about: str) -> None:
         action="store_true",
         help="load a pickle, which runs whatever code is in it",
     )
-    how = parser.add_argument_group("what is computed")
+    how = parser.add_argument_group("computation")
     how.add_argument(
         "--measure",
         choices=MEASURES,
@@ -206,7 +206,7 @@ def _add_files(commands: Any, name: str, out: str, about: str) -> None:
         "--output",
         choices=("auto", "raw", "proba", "predict"),
         default="auto",
-        help="scale that is explained (default: auto, where the model is a sum)",
+        help="scale to explain (default: auto, the scale on which the model is a sum)",
     )
     how.add_argument(
         "--tol",
@@ -215,7 +215,7 @@ def _add_files(commands: Any, name: str, out: str, about: str) -> None:
         help="standard error at which approximate values stop, in units of the spread of the "
         "prediction (default: 0.01)",
     )
-    how.add_argument("--random-state", type=int, help="seed of approximate values")
+    how.add_argument("--random-state", type=int, help="seed for approximate values")
     how.add_argument("--n-jobs", type=int, help="workers, as in joblib")
     (_add_report if name == "report" else _add_explain)(parser, how, out)
 
@@ -235,13 +235,13 @@ def _add_explain(parser: argparse.ArgumentParser, how: Any, out: str) -> None:
         "--raw",
         dest="centered",
         action="store_false",
-        help="values as the measure has them (default)",
+        help="values as the measure defines them (default)",
     )
     centring.add_argument(
         "--centered",
         action="store_true",
-        help="values less what the measure gives where the column says nothing: around 0 for "
-        "every measure, as main_effect and conditional_effect are anyway",
+        help="values minus their offset: around 0 for every measure, as main_effect and "
+        "conditional_effect are anyway",
     )
     parser.add_argument(
         "-o",
@@ -359,7 +359,7 @@ def _say_what_was_read(path: str, table: Any) -> None:
 
 
 def run_warm_up(options: argparse.Namespace) -> None:
-    """Compile all kernels ahead, so that later runs do not wait for them."""
+    """Compile all kernels ahead of time, so that later runs do not wait for them."""
     from skattr._warm_up import warm_up
 
     warm_up()
@@ -388,7 +388,7 @@ def run_demo(options: argparse.Namespace) -> None:
     print(explainer.describe())
     print(
         f"\nThe mean prediction is a rent of {explanation.base_value:,.0f}. What each column adds "
-        f"to it by itself, in the first {_count(rows, 'row')}\n(the rest of the prediction is "
+        f"to it on its own, in the first {_count(rows, 'row')}\n(the rest of the prediction is "
         "what columns do together, their interactions):\n"
     )
     print(_table(values))

@@ -1,4 +1,4 @@
-"""One way to read and write columns, whatever X is: pandas, polars, another frame, or an array.
+"""Columns of a table, read and written in one way: pandas, polars, another frame, or an array.
 
 pandas is used as itself, because narwhals wants unique names of type str; every other frame goes
 through narwhals, never through pandas.
@@ -53,12 +53,12 @@ def _is_other_frame(X: Any) -> bool:
 
 
 def copy(X: Any) -> Any:
-    """Return a table of its own, which even numpy may write into."""
+    """Return a copy of a table that may be written to."""
     return _frame(X).clone().to_native() if _is_other_frame(X) else X.copy()
 
 
 def some_rows(X: Any) -> Iterator:
-    """Yield rows that are spread over X, those with the fewest missing values first."""
+    """Yield up to 32 rows spread over X, those with the fewest missing values first."""
     places = np.unique(np.linspace(0, len(X) - 1, 32).astype(int))
     some = take_rows(X, places)
     columns = [to_list(column(some, k)) for k in range(len(labels(X)))]
@@ -126,7 +126,7 @@ def take_columns(X: Any, columns: list[int]) -> Any:
 
 
 def order_of(values: Any) -> np.ndarray:
-    """Return the order of a column's values, missing ones last; as they are if they have none."""
+    """Return the positions that sort a column, missing values last; unsorted if it has no order."""
     array = to_array(values)
     if array.dtype.kind == "O":
         missing = np.array([is_missing(value) for value in array], bool)
@@ -158,7 +158,7 @@ def is_level(X: Any, k: int) -> bool:
 
 
 def is_boolean(X: Any, k: int) -> bool:
-    """Tell whether a column holds True and False, maybe with holes; categories do not count."""
+    """Tell whether a column holds True and False, and maybe missing values; no categories."""
     values = column(X, k)
     if isinstance(values, nw.Series):
         return values.dtype == nw.Boolean
@@ -240,7 +240,7 @@ def distinct_levels(values: Any) -> list:
 
 
 def _identity(values: Any) -> np.ndarray:
-    """Return numbers of values, equal only where values are the same in every respect."""
+    """Return one integer per value, equal only where values are identical, type included."""
     array = to_array(values)
     if array.dtype.kind == "f" and array.itemsize in (2, 4, 8):  # by bits: 0.0 is not -0.0
         bits = np.ascontiguousarray(array).view(f"i{array.itemsize}")
@@ -252,14 +252,14 @@ def _identity(values: Any) -> np.ndarray:
 
 
 def distinct_rows(X: Any, columns: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """Find equal rows of some columns: the first of each kind, and for every row its kind."""
+    """Return the first row of each distinct kind in some columns, and the kind of every row."""
     keys = np.stack([_identity(column(X, k)) for k in columns], axis=1)
     _, first, kind = np.unique(keys, axis=0, return_index=True, return_inverse=True)
     return first, kind.reshape(-1)
 
 
 def _put(X: pd.DataFrame, k: int, values: pd.Series) -> None:
-    """Set a column, whatever the index of its new values; nothing is inferred of objects."""
+    """Set a column by position, ignoring the index and keeping the dtype of the new values."""
     X.isetitem(k, pd.Series(values.array, index=X.index, dtype=values.dtype))
 
 
@@ -377,7 +377,7 @@ def sorted_values(values: Any) -> np.ndarray:
 
 
 def with_columns(row: Any, columns: dict[int, Any]) -> Any:
-    """Return one row repeated, with some columns set to values, all of the same number."""
+    """Repeat one row, with some columns set to values, all of the same length."""
     n = len(next(iter(columns.values())))
     rows = take_rows(row, np.zeros(n, np.intp))
     if isinstance(row, pd.DataFrame):
@@ -397,7 +397,7 @@ def settled(X: Any, row: Any) -> Any:
 
 
 def wider(X: Any, row: Any) -> list[int]:
-    """Return the columns of X that have not the dtypes of a row of the background."""
+    """Return the columns of X whose dtypes differ from those of a row of the background."""
     if is_frame(X) != is_frame(row):
         return []
     if isinstance(X, np.ndarray):
@@ -434,7 +434,7 @@ def replaced(X: Any, columns: dict[int, np.ndarray]) -> Any:
 
 
 def distinct(values: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Find equal values of a column of levels: the first row of each, and every row's number."""
+    """Return the first row of each distinct level, and the number of the level of every row."""
     numpy = not isinstance(values, pd.Series) or isinstance(values.dtype, np.dtype)
     array = to_array(values) if numpy else values.array
     if (
@@ -442,7 +442,7 @@ def distinct(values: Any) -> tuple[np.ndarray, np.ndarray]:
         and array.dtype.kind == "O"
         and pd.api.types.infer_dtype(array, skipna=False) != "string"
     ):
-        kind = _identity(array)  # 1, 1.0 and True are not the same to all, nor are None and NaN
+        kind = _identity(array)  # some models tell 1, 1.0 and True apart, and None and NaN
     else:
         kind = pd.factorize(array, use_na_sentinel=False)[0]
     first = np.full(kind.max(initial=-1) + 1, -1)

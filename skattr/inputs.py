@@ -1,4 +1,4 @@
-"""What the explainer takes, checked: X, attributions, domain and parameters."""
+"""Checks of what the explainer is given: X, groups, domain and parameters."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def check_X(explainer: BaseEstimator, X: Any, *, reset: bool) -> Any:
 
 
 def _refuse_other_kinds(X: Any) -> None:
-    """Refuse, by name, what is often handed over in place of a table."""
+    """Refuse, by name, what is often passed instead of a table."""
     kind = type(X)
     if hasattr(kind, "collect") and hasattr(kind, "columns"):
         raise TypeError(
@@ -124,11 +124,11 @@ def attributions(groups: Any, names: list) -> Attributions:
     if groups is None:
         return Attributions.single(names)
     if not isinstance(groups, dict):
-        raise TypeError(f"groups is a dict of name: [columns], not {type(groups).__name__}")
+        raise TypeError(f"groups must be a dict of name: [columns], got {type(groups).__name__}")
     member_of: dict[int, str] = {}
     for name, members in groups.items():
         if not isinstance(members, list | tuple) or not members:
-            raise ValueError(f"groups[{name!r}] is a list of columns, not {brief(members)}")
+            raise ValueError(f"groups[{name!r}] must be a list of columns, got {brief(members)}")
         for member in members:
             k = position(member, names, f"groups[{name!r}]")
             if k in member_of:
@@ -185,7 +185,7 @@ def read_domain(domain: Any, names: list) -> dict[int, tuple[float, float]]:
     result = {}
     for k, pair in pairs.items():
         if np.shape(pair) != (2,):
-            raise ValueError(f"domain[{names[k]!r}] is (low, high), not {brief(pair)}")
+            raise ValueError(f"domain[{names[k]!r}] must be (low, high), got {brief(pair)}")
         low, high = (number(end, f"an end of domain[{names[k]!r}]") for end in pair)
         if not np.isfinite([low, high]).all() or low > high:
             raise ValueError(
@@ -212,7 +212,7 @@ def named_outputs(names: Any, known: list[str]) -> list[str]:
 
 
 def check_parameters(explainer: Any) -> None:
-    """Refuse parameters that cannot be meant, before anything is computed."""
+    """Refuse invalid parameters before anything is computed."""
     for name in ("tol", "max_evals"):
         value: Any = getattr(explainer, name)
         if not isinstance(value, Real) or not float(value) > 0:

@@ -1,4 +1,4 @@
-"""Values in error messages: short, on one line, and never a whole table."""
+"""Values in error messages: short, on one line, tables by their shape."""
 
 from __future__ import annotations
 

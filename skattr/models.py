@@ -15,7 +15,7 @@ from skattr.messages import brief
 
 
 def check(estimator: Any) -> None:
-    """Refuse what is not a model."""
+    """Raise an error if the estimator is not a model."""
     if modules.is_module(estimator):
         modules.check(estimator)
         return
@@ -85,7 +85,7 @@ def works_in_place(estimator: Any) -> bool:
 
 
 def is_fitted(estimator: Any) -> bool:
-    """Tell whether an estimator is fitted; what is no scikit-learn estimator needs no fit."""
+    """Tell whether an estimator is fitted; others than scikit-learn's always are."""
     if not hasattr(estimator, "__sklearn_tags__"):
         return True
     try:

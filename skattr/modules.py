@@ -1,4 +1,4 @@
-"""Torch modules as models: evaluated as they are, in their own precision, on their own device.
+"""Torch modules as models: evaluated in their own precision, on their own device.
 
 torch is imported inside functions: it is an extra.
 """
@@ -57,7 +57,7 @@ def check_device(estimator: Any, device: Any) -> None:
     if device is None:
         return
     if not isinstance(device, str):
-        raise ValueError(f"device={brief(device)}: it is 'cpu', 'cuda' or None")
+        raise ValueError(f"device must be 'cpu', 'cuda' or None, got {brief(device)}")
     if device == "cpu" and not is_module(estimator):
         return
     try:

@@ -12,7 +12,7 @@ from joblib.parallel import get_active_backend
 
 
 def in_order(function: Callable, items: Iterable, n_jobs: int | None) -> Iterator[Any]:
-    """Yield function(item) for each item; only a few results wait at any time."""
+    """Yield function(item) for each item, in order, with a bounded number of waiting results."""
     n = effective_n_jobs(n_jobs)
     if n == 1:
         yield from map(function, items)

@@ -1,4 +1,4 @@
-"""One bar for long work: what it is at, how much there is, and how long it will take."""
+"""A progress bar for long work."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ LONG = 3.0  # seconds of work after which a bar is shown unasked
 
 
 class Progress:
-    """A bar on standard error that is always shown, or never, or once the work takes long.
+    """A progress bar on standard error: always shown, never, or only if the work takes long.
 
     Parameters
     ----------
     verbose : int or None
         1: always, 0: never, None: after `LONG` seconds, and cleared at the end.
     total : int
-        Number of steps; `add` makes it more.
+        The number of steps; `add` increases it.
     unit : str
         What a step is, in the plural.
     hint : str, default=""
-        One line that stands above the bar: how much work it is, and how to make it less.
+        One line above the bar: how much work it is, and how to reduce it.
     """
 
     def __init__(self, verbose: int | None, total: int, unit: str, hint: str = "") -> None:
@@ -40,13 +40,13 @@ class Progress:
             self._bar.close()
 
     def add(self, steps: int) -> None:
-        """Make the work more."""
+        """Add steps to the total."""
         self.total += steps
         if self._bar is not None:
             self._bar.total = self.total
 
     def step(self, name: str, steps: int = 1) -> None:
-        """Note that some steps are done; `name` says of what."""
+        """Count steps as done; `name` is shown next to the bar."""
         self._done += steps
         if self._bar is None and self.verbose is None and self._done < self.total:
             if time.monotonic() - self._start > LONG:

@@ -1,4 +1,4 @@
-"""The way in for values: how what a user gives becomes values of a column of the background.
+"""How values that a user gives become values of a column of the background.
 
 A value is brought to the column's dtype where that dtype holds it exactly: 2.0 is an integer, "a" a
 category, a date of another unit a date. Nothing is rounded, truncated or parsed. What the dtype

@@ -129,6 +129,8 @@ def test_an_unknown_name():
         exec("from skattr import nothing")
 
 
+PRIVATE = ("_attributions", "_model", "_points", "_seen", "_solution", "_solved", "_terms")
+
 # A module may import those of earlier layers, but none of its own layer or of later ones.
 LAYERS = (
     ("kernels",),
@@ -172,6 +174,18 @@ def test_imports_go_one_way(number):
             new = set().union(*(graph[each] for each in new)) - reached
         later = {each for layer in LAYERS[number:] for each in layer} - {part}
         assert not reached & later
+
+
+@pytest.mark.parametrize("folder", ["axioms", "metrics", "optimize", "plot", "report"])
+def test_no_private_names_of_the_explainer(folder):
+    """Rooms around the explainer read its public attributes, by whatever spelling."""
+    for path in (Path(skattr.__file__).parent / folder).rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Attribute) and node.attr in PRIVATE:
+                owner = getattr(node.value, "id", "")
+                assert owner == "self", f"{path}:{node.lineno} reads .{node.attr}"
+            if isinstance(node, ast.Constant) and node.value in PRIVATE:
+                raise AssertionError(f"{path}:{node.lineno} names {node.value!r}")
 
 
 def test_kernels_import_nothing_else():

@@ -1,4 +1,4 @@
-"""What a report says in words: summary, warnings, checks, and the code that makes it again."""
+"""The sentences of a report: summary, warnings, checks, and the code that makes it again."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from skattr.explanation import Explanation
 from skattr.report.tables import Column
 from skattr.report.words import measure_text, shown, shown_value
 
-THIN = 30  # effective rows below which a value is said to stand on few
+THIN = 30  # effective rows below which support is thin
 SMALL = 1e-9  # relative errors up to which a certificate is good
-NAMED = 8  # columns or levels that a warning names
-LARGE = 0.1  # of the spread: a remainder above it is said in large print
+NAMED = 8  # the most columns or levels that a warning names
+LARGE = 0.1  # part of the spread above which the remainder is in large print
 
 
 AS_ONE = "explain them as one: MeasureExplainer(model, groups={'name': ['a', 'b']})"
 ADVICE = {  # what the remainder is -> why, and what to do
-    "interactions": f"It is what columns do together, and not on their own. If you know which "
-    f"columns act together, {AS_ONE}.",
-    "not explained by single columns": f"It is what columns do together, and what they tell about "
-    f"each other: correlated columns share what they explain. To see it, {AS_ONE}.",
+    "interactions": f"It is the joint effect of several columns. If you know which columns "
+    f"act together, {AS_ONE}.",
+    "not explained by single columns": f"It is the joint effect of several columns, and what "
+    f"correlated columns explain together. To see it, {AS_ONE}.",
     "not explained by these columns": "Some columns were left out; explain all of them to see "
-    "what is left then.",
+    "what remains then.",
 }
 
 
 @dataclass(frozen=True)
 class Note:
-    """A warning or a check: its title, what was found, and "ok", "look" or "info"."""
+    """A warning or a check: its title, its result, and "ok", "look" or "info"."""
 
     title: str
     text: str
@@ -45,7 +45,7 @@ class Note:
 
 
 def summary(explainer: Any, explanation: Explanation, settings: Any) -> list[tuple[str, str]]:
-    """Return (what, value) pairs, without the measure."""
+    """Return the summary as (name, value) pairs, without the measure."""
     n, d = explanation.data.shape
     g = len(explanation.feature_names)
     return [
@@ -74,18 +74,18 @@ def subtitle(explainer: Any, explanation: Explanation) -> str:
 
 
 def explains(explanation: Explanation) -> str:
-    """Return the scale of the values, and the outputs."""
+    """Return the scale of the values and the outputs, in words."""
     names = [shown(name) for name in explanation.output_names]
     return models.output_in_words(shown(explanation.scale), names)
 
 
 def model_name(explainer: Any) -> str:
-    """Return the classes of the model, step by step."""
+    """Return the class of the model, or those of its steps."""
     return shown(models.in_words(explainer.estimator_), 400)
 
 
 def versions(explainer: Any) -> str:
-    """Return the versions of what computed the values."""
+    """Return the versions of the libraries that computed the values."""
     model = explainer.pieces_.output.estimator
     while hasattr(model, "steps"):
         model = model.steps[-1][1]
@@ -124,7 +124,7 @@ def _accuracy(explainer: Any, explanation: Explanation) -> str:
 
 def _seed(explainer: Any, explanation: Explanation) -> str:
     if explanation.exact:
-        return "none used: nothing is random"
+        return "none: nothing is random"
     return f"random_state={shown_value(explainer.random_state)}"
 
 
@@ -156,7 +156,7 @@ def _remainder(one: Explanation) -> tuple[np.ndarray, float, float]:
 
 
 def _not_explained(explanation: Explanation) -> Note | None:
-    """Say, in large print, that single columns leave much of the predictions."""
+    """Warn, in large print, if the values leave much of the predictions unexplained."""
     if explanation.predictions is None:
         return None
     parts = [(name, *_remainder(explanation.select(name))) for name in explanation.output_names]
@@ -254,7 +254,7 @@ def _approximate(explainer: Any, explanation: Explanation) -> Note | None:
 def checks(
     explainer: Any, explanation: Explanation, rows: np.ndarray, top: np.ndarray
 ) -> list[Note]:
-    """Return what was verified, on some rows where the whole would be slow."""
+    """Return what was verified, on some rows where all would be slow."""
     return [
         *(_gap(explanation.select(name)) for name in explanation.output_names[:NAMED]),
         _reading(explainer, explanation, rows),
@@ -265,7 +265,7 @@ def checks(
 
 
 def _gap(one: Explanation) -> Note:
-    """Say what the values leave of the predictions."""
+    """Compare the sum of the values with the prediction."""
     title = f"What is left of {shown(one.output_names[0])}: {one.remainder_name}"
     if one.predictions is None:
         return Note(title, "not computed: the explanation has no predictions", "info")
@@ -284,7 +284,7 @@ def _gap(one: Explanation) -> Note:
 
 
 def _reading(explainer: Any, explanation: Explanation, rows: np.ndarray) -> Note:
-    title = "Certificate: the model was read right"
+    title = "Certificate: the model was read correctly"
     some = frames.take_rows(_as_fitted(explainer, explanation.data), rows)
     found = explainer.pieces_.reading(some)
     if found is None:
@@ -305,7 +305,7 @@ def _as_fitted(explainer: Any, data: Any) -> Any:
 
 
 def _repeat(explainer: Any, explanation: Explanation, rows: np.ndarray, top: np.ndarray) -> Note:
-    """Explain a few rows alone, in the columns shown, and compare with what they got among all."""
+    """Explain a few rows on their own, and compare with their values among all rows."""
     few = rows[:: max(1, len(rows) // 5)][:5]
     names = [explanation.feature_names[j] for j in top]
     part = explanation[few]
@@ -318,7 +318,7 @@ def _repeat(explainer: Any, explanation: Explanation, rows: np.ndarray, top: np.
 
 
 def _certificate(explanation: Explanation) -> list[Note]:
-    """Say what exact engines know of their own error."""
+    """Report the error bounds of exact engines."""
     found = explanation.certificate or {}
     notes = []
     if "cells" in found:

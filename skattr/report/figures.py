@@ -18,7 +18,7 @@ from skattr.explanation import Explanation
 from skattr.report.tables import Column, spread_rows
 from skattr.report.words import shown
 
-WIDTH, DPI = 5.4, 150  # inches and dots an inch
+WIDTH, DPI = 5.4, 150  # inches, and dots per inch
 COLOURS, SHADES = 48, 128  # of a PNG's palette: of lines and letters, and of a colour scale
 MOST_LEVELS = 200  # levels that a curve is drawn for
 MOST_POINTS = 1000  # of a cloud, and of a line of the beeswarm
@@ -36,7 +36,7 @@ class Picture:
 
 @contextmanager
 def style() -> Iterator[None]:
-    """Draw with matplotlib's defaults, whatever the user has set, and put his settings back."""
+    """Draw with matplotlib's defaults; the user's settings are restored afterwards."""
     import matplotlib
 
     with matplotlib.rc_context(), warnings.catch_warnings():
@@ -49,7 +49,7 @@ def style() -> Iterator[None]:
                 "text.parse_math": False,
             }
         )
-        # names may be of letters that the font lacks, or too long for the figure
+        # the font may lack letters of a name, and a name may be too long for the figure
         warnings.filterwarnings("ignore", message=".*[Gg]lyph")
         warnings.filterwarnings("ignore", message=".*layout|AutoDateLocator was unable")
         yield
@@ -87,15 +87,17 @@ def _png(pixels: np.ndarray, shaded: bool) -> str:
 
 def without_data(explanation: Explanation) -> Explanation:
     """Return the explanation with every raw value replaced by an empty text."""
-    own, k = [], 0
+    names, k = [], 0
     for columns in explanation.columns:
-        own.append(tuple(f"x{k + i}" for i in range(len(columns))))
+        names.append(tuple(f"x{k + i}" for i in range(len(columns))))
         k += len(columns)
-    return replace(explanation, data=np.full((len(explanation), k), "", object), columns=tuple(own))
+    return replace(
+        explanation, data=np.full((len(explanation), k), "", object), columns=tuple(names)
+    )
 
 
 def overview(explanation: Explanation, max_features: int, output: str) -> tuple[Picture, Picture]:
-    """Return importance and beeswarm of one output."""
+    """Return the pictures of importance and of all values of one output."""
     from skattr import plot
 
     n = min(max_features, len(explanation.feature_names))
@@ -132,7 +134,7 @@ def waterfall(explanation: Explanation, row: int, label: str, output: str) -> Pi
 def panel(
     curve: Any, column: Column, values: np.ndarray, support: Any, output: str, include_data: bool
 ) -> Picture | None:
-    """Return the curve of a column; where it has none that is cheap to draw, the rows as points."""
+    """Draw the curve of a column or, if it has none that is cheap to draw, the rows as points."""
     if column.is_group or (not include_data and (curve is None or curve.kind != "steps")):
         return None
     if curve is None or not _is_drawn(curve):
@@ -154,7 +156,7 @@ def _is_drawn(curve: Any) -> bool:
 
 
 def _cloud(column: Column, values: np.ndarray, output: str, scale: str) -> Picture | None:
-    """Return the rows explained as points (x_j, value)."""
+    """Draw the rows explained as points (x_j, value)."""
     if column.is_level:
         return None
     rows = spread_rows(len(values), MOST_POINTS)
@@ -163,16 +165,12 @@ def _cloud(column: Column, values: np.ndarray, output: str, scale: str) -> Pictu
         return None
 
     def paint(ax: Any) -> None:
-        from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
-
         from skattr.plot import drawing
 
         ax.axhline(0, color="0.75", linewidth=0.8, zorder=0)
         ax.plot(x, values[rows], ".", color="#0072B2", alpha=0.5, markersize=5)
         if dates:
-            ticks = AutoDateLocator(minticks=2, maxticks=7)
-            ax.xaxis.set_major_locator(ticks)
-            ax.xaxis.set_major_formatter(ConciseDateFormatter(ticks))
+            drawing.date_ticks(ax, 7)
         drawing.label_x(ax, shown(column.name, 40), years=True)
         drawing.label_y(ax, drawing.value_label(True, scale, output))
 

@@ -1,4 +1,4 @@
-"""What the rows and the columns of a report hold: labels, raw values, numbers of each column."""
+"""The rows and the columns of a report: labels, raw values, and numbers about each column."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ def row_labels(explanation: Explanation, rows: np.ndarray, include_data: bool) -
 
 
 class Column:
-    """The raw values behind one attribution, its values, and its curve or why it has none."""
+    """The raw values and the values of one attribution, and its curve or why it has none."""
 
     def __init__(self, explanation: Explanation, j: int) -> None:
         self.name = shown(explanation.feature_names[j])
-        own = positions(explanation.data, explanation.columns[j : j + 1])[0]
+        columns = positions(explanation.data, explanation.columns[j : j + 1])[0]
         self.label = explanation.feature_names[j]
-        self.parts = [_series(explanation.data, k) for k in own]
+        self.parts = [_series(explanation.data, k) for k in columns]
         self.values = explanation.values[:, j]  # (n,) or (n, k)
         self.group = [shown(label) for label in explanation.columns[j]]
-        self.is_group = len(own) > 1
+        self.is_group = len(columns) > 1
         self.curve: Curve | None = None
         self.reason = ""
-        self.is_level = self.is_group or frames.is_level(explanation.data, own[0])
+        self.is_level = self.is_group or frames.is_level(explanation.data, columns[0])
 
     @cached_property
     def missing(self) -> np.ndarray:
@@ -51,7 +51,7 @@ class Column:
         return np.any([part.isna() for part in self.parts], axis=0)
 
     def find_curve(self, explainer: Any, drawn: bool) -> None:
-        """Ask for the curve of all outputs, and keep it, with its table if it is drawn."""
+        """Ask the explainer for the curve of all outputs; compute its table once if it is drawn."""
         if self.is_group:
             self.reason = "A group of columns has no curve: it is a function of several values."
             return
@@ -60,8 +60,8 @@ class Column:
         except ValueError:
             self.reason = "The measure depends on the whole row, so there is no curve."
             return
-        if drawn and curve.kind != "function":  # which would evaluate the model again
-            curve.to_frame()  # once, for the curves of all outputs
+        if drawn and curve.kind != "function":  # a function would evaluate the model again
+            curve.to_frame()  # kept for the curves of all outputs
         self.curve = curve
 
     def curve_of(self, o: int) -> Curve | None:
@@ -72,7 +72,7 @@ class Column:
         return curve.select(o)
 
     def levels(self) -> set | None:
-        """Return the levels that the model tells apart, or None if nothing says so."""
+        """Return the levels that the model tells apart, or None if they are not known."""
         levels = None if self.curve is None else self.curve.levels
         return None if levels is None else set(levels)
 

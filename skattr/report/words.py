@@ -1,4 +1,4 @@
-"""Words: labels that may be hostile, raw values, a measure in a sentence and as a formula."""
+"""Text of a report: labels and raw values made safe, a measure in words and as a formula."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from skattr._numbers import raw
 from skattr.measures import Measure
 from skattr.measures.base import as_terms
 
-LONGEST = 120  # characters of a label that are shown
+LONGEST = 120  # the most characters of a label that are shown
 
 MEASURES: dict[str, tuple[str, str]] = {  # class -> (the attribution is …, formula)
     "PartialDependence": (
@@ -51,10 +51,10 @@ EXPECTATIONS: dict[str, tuple[str, str]] = {  # law -> the same
 
 
 def shown(label: Any, longest: int = LONGEST) -> str:
-    """Return a label as one line of text that every browser and font can take.
+    """Return a label as one line of text that every browser can show.
 
-    Control characters, also those that turn the direction of the text, and halves of surrogate
-    pairs become symbols; what is too long loses its middle.
+    Control characters (including those that change the direction of text) and lone surrogates
+    become symbols; the middle of a long text is left out.
     """
     text = str(label)
     if len(text) > longest:
@@ -77,7 +77,7 @@ def _visible(letter: str) -> str:
 
 
 def shown_value(value: Any) -> str:
-    """Return a raw value as text; one that is the word "missing" is in quotes."""
+    """Return a raw value as text; the word "missing" is in quotes."""
     if isinstance(value, tuple):  # of a group
         return shown(", ".join(shown_value(part) for part in value))
     if isinstance(value, str) and value == "missing":
@@ -101,7 +101,7 @@ def measure_in_words(measure: Measure) -> tuple[list[str], str]:
 
 
 def measure_text(measure: Measure, include_data: bool) -> str:
-    """Return a measure as it is typed; without data, a point in it is left out."""
+    """Return a measure as Python code; without data, parameters that may hold data are left out."""
     if include_data:
         return repr(measure)
     return _sum([(coefficient, _private(term)) for coefficient, term in as_terms(measure)])
