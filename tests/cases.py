@@ -12,7 +12,6 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import polars as pl
-from oracle import columns, declared_levels, splits, table
 from sklearn.ensemble import (
     BaggingClassifier,
     BaggingRegressor,
@@ -33,6 +32,8 @@ from sklearn.tree import (
     ExtraTreeClassifier,
     ExtraTreeRegressor,
 )
+
+from tests.oracle import columns, declared_levels, splits, table
 
 N_TRAIN = 60
 LEVELS = np.array(["red", "green", "blue", "grey"])

@@ -3,11 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-import threadpoolctl
-from cases import CASES, contained, make_case
-from hypothesis import HealthCheck, assume, given, reject, settings
+from hypothesis import assume, given, reject
 from hypothesis import strategies as st
-from oracle import Oracle, breaks, columns, described, is_polars, numeric, rows
 from sklearn.base import clone, is_classifier
 from sklearn.ensemble import (
     BaggingRegressor,
@@ -28,25 +25,17 @@ from skattr.measures import (
     ScaledCoefficient,
     Uniform,
 )
-
-
-def examples(n):
-    """The same `n` examples in every run."""
-    return settings(
-        max_examples=n,
-        deadline=None,
-        derandomize=True,
-        database=None,
-        suppress_health_check=list(HealthCheck),
-    )
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    """Tiny models: threads only wait for one another."""
-    with threadpoolctl.threadpool_limits(1):
-        yield
-
+from tests.cases import CASES, contained, make_case
+from tests.helpers.comparison import close, cube, explained, flat, oracle_of, read_frame, same
+from tests.helpers.random_cases import (
+    column_as_given,
+    column_names,
+    examples,
+    groups_of,
+    rows_as_given,
+    weights_of,
+)
+from tests.oracle import breaks, columns, described, is_polars, numeric, rows
 
 # -- what is drawn -------------------------------------------------------------------------------
 
@@ -100,104 +89,6 @@ def case_of(name, seed, measures=()):
     case = make_case(name, seed)
     assume(all(exists(case, kind) for kind in measures))
     return case
-
-
-def weights_of(case, seed):
-    """No weights, or weights of some kind; zeros never empty a column."""
-    rng = np.random.default_rng(seed)
-    n = len(case.background)
-    weight = [None, rng.random(n) + 0.1, rng.integers(1, 4, n), rng.random(n)][rng.integers(4)]
-    if weight is not None and rng.random() < 0.6:
-        weight = weight * (rng.random(n) < 0.7)
-    if weight is None or not has_values(case.background, np.asarray(weight) > 0):
-        return None
-    return weight
-
-
-def has_values(X, kept):
-    """Whether every column has a value that is present and finite among the rows kept."""
-    if not kept.any():
-        return False
-    parts = [c if isinstance(c, np.ndarray) else np.asarray(c, object) for c in columns(X)]
-    return all((~pd.isna(c[kept]) & ~np.isin(c[kept], [np.inf, -np.inf])).any() for c in parts)
-
-
-def column_names(case):
-    """Names of the raw columns."""
-    if isinstance(case.X, np.ndarray):
-        return [f"x{k}" for k in range(case.n_columns)]
-    return list(case.X.columns)
-
-
-def groups_of(case, seed):
-    """Random groups and the columns of each attribution; a group stands at its first member."""
-    rng = np.random.default_rng(seed)
-    owner = rng.integers(0, 2, case.n_columns)  # 0: in the group, if that makes sense
-    pinned = [int(k) for k in rng.permutation(np.flatnonzero(owner == 0))]
-    own = [(k,) for k in range(case.n_columns) if k not in pinned]
-    if not pinned:
-        return None, own
-    own = sorted([*own, tuple(pinned)], key=min)
-    return {"the group": [column_names(case)[k] for k in pinned]}, own
-
-
-# -- how it is compared --------------------------------------------------------------------------
-
-
-def oracle_of(case, weight=None, domain=None):
-    """The definition for one case."""
-    return Oracle(case.f, case.background, weight, breaks(case.estimator), domain, case.levels)
-
-
-def flat(value):
-    """A number or (k,) as (k,)."""
-    return np.atleast_1d(np.asarray(value, dtype=float))
-
-
-def cube(values):
-    """(n, g) or (n, g, k) as (n, g, k); one output never has a third axis."""
-    assert values.ndim == 2 or values.shape[2] > 1
-    return values.reshape(*values.shape[:2], -1)
-
-
-def close(got, wanted, tolerance, what):
-    """Equality to the tolerance, (k,), with the place that is worst."""
-    got, wanted = np.asarray(got), np.asarray(wanted)
-    assert got.shape == wanted.shape, f"{what}: shape {got.shape}, not {wanted.shape}"
-    excess = np.abs(got - wanted) - tolerance
-    worst = np.unravel_index(np.argmax(excess), excess.shape)
-    assert not np.isnan(got).any(), f"{what} has NaN"
-    assert excess[worst] <= 0, f"{what} at {worst}: {got[worst]!r}, not {wanted[worst]!r}"
-
-
-def explained(case, measure, weight=None, **settings):
-    """The explainer and its explanation."""
-    explainer = MeasureExplainer(case.estimator, measure=measure, **settings)
-    explainer.fit(case.background, sample_weight=weight)
-    return explainer, explainer.explain(case.X)
-
-
-def same(case, measure, weight=None, own=None, oracle=None, **settings):
-    """Values, base value, offset and centred values equal the definition."""
-    own = own or [(k,) for k in range(case.n_columns)]
-    oracle = oracle or oracle_of(case, weight)
-    terms = described(measure)
-    explainer, explanation = explained(case, measure, weight, **settings)
-    wanted, offset = oracle.values(terms, case.X, own), oracle.offset(terms)
-    tolerance = oracle.tolerance() * max(1.0, sum(abs(c) for c, _, _ in terms))
-    assert explainer.exact_ is True
-    assert explanation.exact is True
-    assert explanation.std_error is None
-    close(cube(explanation.values), wanted, tolerance, f"values of {measure}")
-    close(flat(explainer.base_value_), oracle.base_value(), tolerance, "base_value_")
-    close(flat(explanation.base_value), oracle.base_value(), tolerance, "base_value")
-    close(flat(explanation.offset), offset, tolerance, f"offset of {measure}")
-    centered = explanation.centered()
-    close(cube(centered.values), wanted - offset, 2 * tolerance, f"centred {measure}")
-    assert np.all(flat(centered.offset) == 0)
-    predictions = explanation.predictions.reshape(len(case.X), -1)
-    close(predictions, oracle.evaluate(case.X), tolerance, "predictions")
-    return explainer, explanation
 
 
 # -- every reader, every measure -----------------------------------------------------------------
@@ -321,21 +212,9 @@ def test_batches(name, seed, kinds, cut):
     close(flat(explainer.base_value_), oracle.base_value(), oracle.tolerance(), "base_value_")
 
 
-def rows_as_given(X, chosen):
-    """Rows in the container and the dtypes that they came in."""
-    return X.iloc[chosen] if isinstance(X, pd.DataFrame) else X[chosen]
-
-
 # -- curves --------------------------------------------------------------------------------------
 
 CURVED = [kind for kind in MEASURES if kind != "dirac"]
-
-
-def column_as_given(X, k):
-    """One column as a user would take it out of X."""
-    if isinstance(X, np.ndarray):
-        return X[:, k]
-    return X.to_series(k) if is_polars(X) else X.iloc[:, k]
 
 
 @examples(60)
@@ -368,28 +247,6 @@ def test_curve_frames(name, seed, kind):
         held = [read_frame(curve.kind, frame, v) for v in columns(case.X)[k]]
         read = np.array([row[outputs] for row in held], float)
         np.testing.assert_array_equal(read, got, err_msg=f"{column}\n{frame}")
-
-
-def read_frame(kind, frame, value):
-    """The row of a curve's frame that holds a value, found by reading its cells."""
-    holding = []
-    alone = kind == "steps" and bool((frame["closed"] == "both").any())  # -inf has its own row
-    for _, row in frame.iterrows():
-        if kind == "levels":
-            found = row["level"] == ("missing" if pd.isna(value) else value)
-        elif row["closed"] == "missing":
-            found = pd.isna(value)
-        else:
-            assert row["closed"] == ("both" if row["upper"] == -np.inf else "right")
-            own = row["upper"] == -np.inf or not alone
-            unbounded = row["lower"] == -np.inf and own  # holds -inf too
-            found = (row["lower"] < value or unbounded) and value <= row["upper"]
-        if found:
-            holding.append(row)
-    if kind == "levels" and not holding:
-        holding = [row for _, row in frame.iterrows() if row["level"] == "any other"]
-    assert len(holding) == 1, f"{value!r} is in {len(holding)} rows of\n{frame}"
-    return holding[0]
 
 
 # -- properties ----------------------------------------------------------------------------------
