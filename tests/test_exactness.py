@@ -16,16 +16,9 @@ from sklearn.ensemble import (
 
 from skattr import MeasureExplainer
 from skattr.measures import (
-    Baseline,
-    Coefficient,
-    Dirac,
-    Expectation,
     PartialDependence,
-    ProductMarginal,
-    ScaledCoefficient,
-    Uniform,
 )
-from tests.cases import CASES, contained, make_case
+from tests.cases import BY_EVALUATION, CASES, MEASURES, contained, exists, make_case
 from tests.helpers.comparison import close, cube, explained, flat, oracle_of, read_frame, same
 from tests.helpers.random_cases import (
     column_as_given,
@@ -35,53 +28,18 @@ from tests.helpers.random_cases import (
     rows_as_given,
     weights_of,
 )
-from tests.oracle import breaks, columns, described, is_polars, numeric, rows
+from tests.oracle import columns, described, is_polars, rows
 
 # -- what is drawn -------------------------------------------------------------------------------
 
 names = st.sampled_from(sorted(CASES))
 seeds = st.integers(0, 10_000)
 coefficients = st.sampled_from([1.0, -1.0, 0.5, -2.5, 3])
-MEASURES = {
-    "partial dependence": lambda case: PartialDependence(),
-    "product marginal": lambda case: ProductMarginal(),
-    "uniform": lambda case: Uniform(),
-    "joint expectation": lambda case: Expectation("joint"),
-    "product expectation": lambda case: Expectation("product"),
-    "uniform expectation": lambda case: Expectation("uniform"),
-    "dirac": lambda case: Dirac(),
-    "baseline": lambda case: Baseline(point_of(case)),
-    "corner coefficient": lambda case: Coefficient(),
-    "corner coefficient of mass 0": lambda case: Coefficient(mass_zero=True),
-    "corner scaled": lambda case: ScaledCoefficient(),
-    "corner expectation": lambda case: Expectation("corner"),
-}
 kinds_of_measure = st.sampled_from(sorted(MEASURES))
-SENSITIVE = ["partial dependence", "product marginal", "uniform"]
-BY_ROWS = ["partial dependence", "joint expectation", "baseline"]
-ON_DOMAINS = ["uniform", "uniform expectation", *(kind for kind in MEASURES if "corner" in kind)]
-IN_BATCHES = [kind for kind in MEASURES if "corner" not in kind]
-BY_EVALUATION = [*BY_ROWS, "dirac"]  # what any model has
-
-
-def point_of(case):
-    """The last row to explain, as any of the forms that a baseline can have."""
-    last = len(case.X) - 1
-    if isinstance(case.X, np.ndarray):
-        return case.X[last]
-    if is_polars(case.X):
-        return case.X.row(last, named=True)
-    form = len(case.X) % 3
-    row = case.X.iloc[[last]]
-    return [row, row.iloc[0].to_dict(), row.astype(object).iloc[0]][form]
-
-
-def exists(case, kind):
-    """Whether a measure exists: uniform laws want a finite range, a corner wants numbers too."""
-    if "corner" in kind:
-        numbers = (numeric(c) and c.dtype == np.float64 for c in columns(case.background))
-        return case.finite and not case.levels and all(numbers)
-    return case.finite or "uniform" not in kind
+SENSITIVE = [kind for kind, m in MEASURES.items() if m.own and m.over in ("rows", "columns", "box")]
+BY_ROWS = [kind for kind, m in MEASURES.items() if m.over == "rows"]
+ON_DOMAINS = [kind for kind, m in MEASURES.items() if m.over in ("box", "corner")]
+IN_BATCHES = [kind for kind, m in MEASURES.items() if m.over != "corner"]
 
 
 def case_of(name, seed, measures=()):
@@ -94,7 +52,11 @@ def case_of(name, seed, measures=()):
 # -- every reader, every measure -----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", CASES)
+QUICK = ("tree", "forest multiclass", "boosting", "hist categories", "bagging binary", "voting")
+slowly = [pytest.param(name, marks=[pytest.mark.slow] * (name not in QUICK)) for name in CASES]
+
+
+@pytest.mark.parametrize("name", slowly)
 @examples(4)
 @given(seeds)
 def test_every_measure(name, seed):
@@ -103,14 +65,15 @@ def test_every_measure(name, seed):
     oracle = oracle_of(case, weight)
     for kind, measure in MEASURES.items():
         if exists(case, kind):
-            same(case, measure(case), weight, oracle=oracle)
+            same(case, measure.make(case), weight, oracle=oracle)
 
 
+@pytest.mark.slow
 @examples(60)
 @given(names, seeds, st.lists(st.tuples(coefficients, kinds_of_measure), min_size=2, max_size=4))
 def test_combinations(name, seed, drawn):
     case = case_of(name, seed, [kind for _, kind in drawn])
-    terms = [coefficient * MEASURES[kind](case) for coefficient, kind in drawn]
+    terms = [coefficient * MEASURES[kind].make(case) for coefficient, kind in drawn]
     measure = terms[0]
     for term in terms[1:]:
         measure = measure - term
@@ -118,22 +81,25 @@ def test_combinations(name, seed, drawn):
     same(case, measure, weights_of(case, seed), own, groups=groups)
 
 
+@pytest.mark.slow
 @examples(60)
 @given(names, seeds, kinds_of_measure)
 def test_groups(name, seed, kind):
     case = case_of(name, seed, [kind])
     groups, own = groups_of(case, seed)
     assume(groups is not None)
-    _, explanation = same(case, MEASURES[kind](case), weights_of(case, seed), own, groups=groups)
+    measure = MEASURES[kind].make(case)
+    _, explanation = same(case, measure, weights_of(case, seed), own, groups=groups)
     labels = [[column_names(case)[k] for k in pinned] for pinned in own]
     labels = ["the group" if label == groups["the group"] else label[0] for label in labels]
     assert list(explanation.feature_names) == labels
 
 
+@pytest.mark.slow
 @examples(40)
 @given(names, seeds, st.sampled_from(ON_DOMAINS), st.booleans())
 def test_domain(name, seed, kind, as_array):
-    case = case_of(name, seed, [kind] if "corner" in kind else [])
+    case = case_of(name, seed, [kind] if MEASURES[kind].over == "corner" else [])
     rng = np.random.default_rng(seed)
     sides = {}
     for k, column in enumerate(columns(case.background)):
@@ -147,31 +113,34 @@ def test_domain(name, seed, kind, as_array):
         assume(case.finite)
         sides = dict(list(sides.items())[: int(rng.integers(1, 4))])
         domain = {column_names(case)[k]: side for k, side in sides.items()}
+    assume(case.breaks is not None)
     oracle = oracle_of(case, domain=sides)
-    same(case, MEASURES[kind](case), oracle=oracle, domain=domain)
+    same(case, MEASURES[kind].make(case), oracle=oracle, domain=domain)
 
 
 # -- other ways to the same numbers --------------------------------------------------------------
 
 
+@pytest.mark.slow
 @examples(50)
 @given(names, seeds, st.sampled_from(BY_ROWS))
 def test_finite_sums(name, seed, kind):
     case = make_case(name, seed)
     groups, own = groups_of(case, seed)
-    measure = MEASURES[kind](case)
+    measure = MEASURES[kind].make(case)
     explainer, _ = same(
         case, measure, weights_of(case, seed), own, groups=groups, engine="finite_sum"
     )
     assert explainer.engine_ == ("finite_sum",)
 
 
+@pytest.mark.slow
 @examples(25)
 @given(names, seeds, st.sampled_from(BY_EVALUATION))
 def test_callables(name, seed, kind):
     case = make_case(name, seed)
     weight = weights_of(case, seed)
-    measure = MEASURES[kind](case) - 0.5 * PartialDependence()
+    measure = MEASURES[kind].make(case) - 0.5 * PartialDependence()
     explainer = MeasureExplainer(case.f, measure=measure).fit(case.background, sample_weight=weight)
     oracle = oracle_of(case, weight)
     own = [(k,) for k in range(case.n_columns)]
@@ -181,13 +150,15 @@ def test_callables(name, seed, kind):
     close(cube(explanation.values), wanted, 2 * oracle.tolerance(), f"values of {measure}")
 
 
+@pytest.mark.slow
 @examples(50)
 @given(names, seeds, st.lists(st.sampled_from(IN_BATCHES), min_size=1, max_size=2), seeds)
 def test_batches(name, seed, kinds, cut):
     case = case_of(name, seed, kinds)
     n = len(case.background)
     assume(n > 1)
-    measure = sum((MEASURES[kind](case) for kind in kinds[1:]), start=MEASURES[kinds[0]](case))
+    terms = [MEASURES[kind].make(case) for kind in kinds]
+    measure = sum(terms[1:], start=terms[0])
     weight = weights_of(case, seed)
     groups, own = groups_of(case, cut)
     part = np.random.default_rng(cut).integers(0, 3, n)
@@ -214,14 +185,16 @@ def test_batches(name, seed, kinds, cut):
 
 # -- curves --------------------------------------------------------------------------------------
 
-CURVED = [kind for kind in MEASURES if kind != "dirac"]
+CURVED = [kind for kind, m in MEASURES.items() if m.over != "nothing"]
 
 
+@pytest.mark.slow
 @examples(60)
 @given(names, seeds, st.lists(st.sampled_from(CURVED), min_size=1, max_size=2))
 def test_curves(name, seed, kinds):
     case = case_of(name, seed, kinds)
-    measure = sum((MEASURES[kind](case) for kind in kinds[1:]), start=MEASURES[kinds[0]](case))
+    terms = [MEASURES[kind].make(case) for kind in kinds]
+    measure = sum(terms[1:], start=terms[0])
     explainer, explanation = explained(case, measure, weights_of(case, seed))
     values = cube(explanation.values)
     for k, column in enumerate(column_names(case)):
@@ -232,13 +205,16 @@ def test_curves(name, seed, kinds):
         np.testing.assert_array_equal(got.reshape(len(case.X), -1), values[:, k])
 
 
+@pytest.mark.slow
 @examples(60)
 @given(names, seeds, st.sampled_from(CURVED))
 def test_curve_frames(name, seed, kind):
     case = case_of(name, seed, [kind])
-    explainer, _ = explained(case, MEASURES[kind](case), weights_of(case, seed))
+    explainer, _ = explained(case, MEASURES[kind].make(case), weights_of(case, seed))
     for k, column in enumerate(column_names(case)):
         curve = explainer.curve(column)
+        if case.breaks is None and curve.kind not in ("steps", "levels"):
+            continue
         frame = curve.to_frame()
         given_values = column_as_given(case.X, k)
         got = np.asarray(curve(given_values)).reshape(len(case.X), -1)
@@ -261,6 +237,7 @@ IGNORANT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", SENSITIVE)
 @pytest.mark.parametrize("model", IGNORANT)
 @examples(4)
@@ -275,17 +252,18 @@ def test_ignored_features_get_zero(model, kind, seed):
     X, background = rng.normal(size=(4, 5)), rng.normal(size=(20, 5))
     weight = rng.integers(0, 3, 20) + rng.random(20) * rng.integers(0, 2)
     for groups, ignored in ((None, [1, 3]), ({"both": ["x1", "x3"]}, [1])):
-        explainer = MeasureExplainer(estimator, measure=MEASURES[kind](None), groups=groups)
+        explainer = MeasureExplainer(estimator, measure=MEASURES[kind].make(None), groups=groups)
         explanation = explainer.fit(background, sample_weight=weight).explain(X).centered()
         assert np.all(explanation.values[:, ignored] == 0.0)
         assert not np.all(explanation.values == 0.0)
 
 
+@pytest.mark.slow
 @examples(20)
 @given(names, seeds, kinds_of_measure)
 def test_rows_of_weight_zero_do_not_exist(name, seed, kind):
     case = case_of(name, seed, [kind])
-    measure = MEASURES[kind](case)
+    measure = MEASURES[kind].make(case)
     n = len(case.background)
     more = rows(case.X, np.arange(len(case.X)))
     if isinstance(case.X, np.ndarray):
@@ -306,6 +284,7 @@ def concatenated(upper, lower):
     return pd.concat([upper, lower], ignore_index=True)
 
 
+@pytest.mark.slow
 def test_the_table_reaches_the_corners():
     """The random cases contain what the other tests claim to cover."""
     seen = set()
@@ -316,7 +295,7 @@ def test_the_table_reaches_the_corners():
             seen.add(str(getattr(case.X, "dtype", "frame")))
             seen |= {"one background row"} if len(case.background) == 1 else set()
             seen |= {"one row"} if len(case.X) == 1 else set()
-            for column, edges in zip(columns(case.X), breaks(case.estimator), strict=True):
+            for column, edges in zip(columns(case.X), case.breaks or (), strict=False):
                 if isinstance(column, np.ndarray) and column.dtype == float:
                     seen |= corners(column, np.array(edges))
     wanted = {"numpy", "pandas", "polars", "float32", "int64", "object", "one background row"}

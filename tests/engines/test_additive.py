@@ -168,6 +168,7 @@ def agrees(estimator, f, background, rows, measure, weight=None, own=None, **set
 WEIGHT = np.arange(12) % 3 + 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("preparation", PREPARATIONS)
 @pytest.mark.parametrize("name", ALL)
 def test_every_linear_model(name, preparation):
@@ -235,6 +236,7 @@ STEPS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STEPS)
 def test_uniform_laws_behind_curved_steps(name):
     """The integral over the other column, by very many midpoints of `predict` itself."""
@@ -317,6 +319,7 @@ def test_batches_equal_one_fit(preparation, measure):
     np.testing.assert_allclose(parts.base_value_, whole.base_value_, rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("preparation", PREPARATIONS)
 @pytest.mark.parametrize("name", ["Ridge", "LogisticRegression"])
 def test_company_order_blocks_jobs_and_pickle_change_no_bit(preparation, name, monkeypatch):

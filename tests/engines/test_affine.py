@@ -97,6 +97,7 @@ def random_pipeline(seed):
     return make_pipeline(front, *after, Ridge()).fit(X, y), straight
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*in KBins.*", "ignore:.*Bins whose width.*")
 def test_what_is_called_affine_is_a_line():
     affine = bent = 0

@@ -30,6 +30,8 @@ from skattr.measures import Conditional, Expectation, Uniform
 from skattr.measures.factors.laws import Interval
 from tests.helpers.networks import KINDS, perceptron, random_network, random_perceptron, read
 
+pytestmark = pytest.mark.slow
+
 GAUSSIAN = Conditional("gaussian")
 DIAGONAL = Conditional("gmm", n_components=3)
 FULL = Conditional("gmm", n_components=3, covariance="full")

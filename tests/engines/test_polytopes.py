@@ -56,6 +56,8 @@ from tests.helpers.networks import (
     read,
 )
 
+pytestmark = pytest.mark.slow
+
 SHAPES = [(1, [3]), (1, [4, 3, 2]), (2, [5]), (2, [4, 4]), (3, [4, 3]), (3, [3, 3, 3]),
           (4, [3, 3]), (5, [3, 2]), (2, [2, 2, 2, 2, 2]), (3, [1, 1, 1])]  # fmt: skip
 

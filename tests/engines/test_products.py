@@ -57,6 +57,7 @@ from tests.oracle import Oracle, described, missing, numeric
 from tests.oracle import columns as columns_of
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.filterwarnings("ignore:Found unknown categories"),
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
 ]

@@ -23,6 +23,8 @@ from skattr.engines import QuasiMonteCarlo
 from skattr.measures import Coefficient, Dirac, Expectation, PartialDependence, Uniform
 from tests.helpers.normals import Normals, closed_form
 
+pytestmark = pytest.mark.slow
+
 rng = np.random.default_rng(0)
 X = pd.DataFrame(rng.normal([1, 0, -2], [1, 2, 0.5], size=(40, 3)).round(1), columns=list("abc"))
 WEIGHTS = np.arange(25) % 3

@@ -31,6 +31,7 @@ from tests.helpers.networks import perceptron, pinned_mean
 from tests.oracle import Oracle, described
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
     pytest.mark.filterwarnings("ignore:Found unknown categories"),
 ]

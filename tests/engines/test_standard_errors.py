@@ -15,6 +15,8 @@ from skattr import MeasureExplainer
 from skattr.engines import QuasiMonteCarlo
 from skattr.measures import Conditional, Expectation, Sampler, Uniform
 
+pytestmark = pytest.mark.slow
+
 REPETITIONS = 400
 REPLICATES = 16
 SLOPES = np.array([0.7, -1.1, 0.9])

@@ -5,12 +5,12 @@ import pandas as pd
 
 from skattr import MeasureExplainer
 from skattr.measures import PartialDependence
-from tests.oracle import Oracle, breaks, described
+from tests.oracle import Oracle, described
 
 
 def oracle_of(case, weight=None, domain=None):
     """The definition for one case."""
-    return Oracle(case.f, case.background, weight, breaks(case.estimator), domain, case.levels)
+    return Oracle(case.f, case.background, weight, case.breaks, domain, case.levels)
 
 
 def by_definition(f, background, X, measure=None, weight=None, own=None):

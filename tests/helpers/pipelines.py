@@ -87,7 +87,6 @@ class PipelineCase(Case):
 
     reads: str = "boxes"  # or "additive" or "black box"
     settings: dict = field(default_factory=dict)  # of the explainer
-    breaks: list | None = None  # raw places where f jumps, where all steps are affine
     edges: dict = field(default_factory=dict)  # column: neighbouring floats between which f jumps
     open: tuple = ()  # columns whose cells cannot be listed
     step: str | None = None  # the step that mixes columns

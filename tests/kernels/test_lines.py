@@ -17,6 +17,8 @@ from skattr.kernels.lines.products import COLUMNS, multiply, tiles
 from skattr.kernels.lines.starts import find_order, find_positions, find_sides
 from tests.helpers.networks import perceptron, pinned_mean
 
+pytestmark = pytest.mark.slow
+
 A = np.array([1.5, -2.0, 0.0, -0.0, np.inf, -np.inf, np.nan, 1e-300])
 B = np.array([-1.0, -3.0, 2.0, 0.5, 1.0, 2.0, 3.0, -1e-300])
 

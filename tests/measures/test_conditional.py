@@ -104,6 +104,7 @@ def plain_columns(f):
 # -- values: every reader ------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_models(name):
     seed = sorted(CASES).index(name)
@@ -111,9 +112,10 @@ def test_models(name):
     Z, weight, X = drawn(case, seed)
     oracle = oracle_of(case.f, Z, weight, case.levels)
     explainer, _ = same(case.estimator, some_measure(seed), oracle, X)
-    assert explainer.engine_ == ("binned_rows",)
+    assert case.breaks is None or explainer.engine_ == ("binned_rows",)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(18))
 def test_groups(seed):
     case = make_case(sorted(CASES)[7 * seed % len(CASES)], 50 + seed)
@@ -123,6 +125,7 @@ def test_groups(seed):
     same(case.estimator, some_measure(seed), oracle, X, own, groups=groups)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(9))
 def test_finite_sums_and_callables(seed):
     case = make_case(sorted(CASES)[11 * seed % len(CASES)], 90 + seed)
@@ -178,6 +181,7 @@ PIPELINES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PIPELINES, ids=" | ".join)
 def test_pipelines(name):
     seed = PIPELINES.index(name)
@@ -204,6 +208,7 @@ def answer(X):
     return X[:, 0] * X[:, 1] + X[:, -1]
 
 
+@pytest.mark.slow
 @every_kind
 def test_a_number_that_means_missing_to_the_imputer_only(kind):
     Z = np.round(correlated() * 2) / 2
@@ -230,6 +235,7 @@ def test_votes_of_trees_and_lines(name, groups):
     assert explainer.engine_ == ("addends",)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [SVR(kernel="poly"), KNeighborsRegressor(3)], ids=str)
 @every_kind
 def test_black_boxes(model, kind):
@@ -242,6 +248,7 @@ def test_black_boxes(model, kind):
     same(model, Conditional(kind), oracle, X, [(0, 1), (2,)], groups={"g": ["x0", "x1"]})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", boosters.LIBRARIES)
 def test_boosting_libraries(library):
     data, y = boosters.make_frame()
@@ -271,6 +278,7 @@ def beside(values):
     return np.r_[values, np.nextafter(values, -np.inf), np.nextafter(values, np.inf)]
 
 
+@pytest.mark.slow
 @every_kind
 @pytest.mark.parametrize("n_bins", [2, 5, 200])
 def test_at_bin_edges_thresholds_and_beyond(kind, n_bins):
@@ -340,6 +348,7 @@ def mixed_answer(X):
     return result.to_numpy(float)[:, None]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "n_bins"), [("kernel", 200), ("local_linear", 3), ("knn", 15)])
 @pytest.mark.parametrize("container", ["pandas", "polars"])
 def test_mixed_frames(kind, container, n_bins):
@@ -357,6 +366,7 @@ def test_mixed_frames(kind, container, n_bins):
     same(mixed_answer, measure, oracle, X, [(0, 4), (1, 2), (3,), (5,)], groups=groups)
 
 
+@pytest.mark.slow
 def test_nothing_near_a_combination():
     """No row of a group has weight: the nearest rows have it."""
     Z = np.repeat(np.arange(24.0), 3).reshape(-1, 3)
@@ -413,16 +423,19 @@ def chosen_best(X, measure):
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(40))
 def test_leave_one_out(seed):
     assert chosen_best(*learning_data(seed))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 7, 15])
 def test_leave_one_out_with_mid_ranks_at_tenths(seed):
     assert chosen_best(*learning_data(seed, 25))
 
 
+@pytest.mark.slow
 @every_kind
 @pytest.mark.parametrize("factor", [1.0, 0.1, 3.0])
 def test_leave_one_out_where_several_are_perfect(kind, factor):
@@ -434,6 +447,7 @@ def test_leave_one_out_where_several_are_perfect(kind, factor):
     assert_array_equal(scaled.bandwidth_, clone(measure).fit(X).bandwidth_)
 
 
+@pytest.mark.slow
 @every_kind
 def test_groups_are_scored_on_the_columns_outside(kind):
     X = pd.DataFrame(correlated(5, 24, 4), columns=list("abcd"))
@@ -444,6 +458,7 @@ def test_groups_are_scored_on_the_columns_outside(kind):
         assert explainer.measure_.bandwidth_[k] == alone.bandwidth_[-1]
 
 
+@pytest.mark.slow
 def test_integer_weights_are_repeated_rows():
     for seed in range(6):
         rng = np.random.default_rng(seed)
@@ -459,6 +474,7 @@ def test_integer_weights_are_repeated_rows():
         assert_allclose(weighted.explain(Z).values, repeated.explain(Z).values, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_scaled_weights_change_nothing(seed):
     rng = np.random.default_rng(seed)
@@ -474,6 +490,7 @@ def test_scaled_weights_change_nothing(seed):
                 assert_allclose(one, other, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_scaled_weights_of_many_rows_make_the_same_bins():
     values = np.random.default_rng(0).normal(size=(100_000, 1))
     weights = [np.full(len(values), w) for w in (1.0, 0.1)]
@@ -481,6 +498,7 @@ def test_scaled_weights_of_many_rows_make_the_same_bins():
     assert_allclose(scaled.support_[0], one.support_[0], rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_scaled_weights_do_not_say_which_levels_share_a_bin():
     data = pd.DataFrame({"s": np.repeat(list("abcd"), 3), "x": np.arange(12.0)})
     weight = np.array([0.1, 0.2, 0.3, 0.3, 0.2, 0.1, 0.2, 0.2, 0.2, 0.6, 0.05, 0.05])
@@ -488,6 +506,7 @@ def test_scaled_weights_do_not_say_which_levels_share_a_bin():
     assert_array_equal(scaled.smoothing_, one.smoothing_)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_the_order_of_rows_changes_nothing(seed):
     data = mixed_frame(seed)
@@ -502,6 +521,7 @@ def test_the_order_of_rows_changes_nothing(seed):
     assert_allclose(other.explain(data).values, first.explain(data).values, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_the_order_of_rows_does_not_say_which_levels_share_a_bin():
     data = pd.DataFrame({"s": list("abcdef") * 3, "x": np.random.default_rng(0).normal(size=18)})
     f = lambda X: X["x"].to_numpy() * (X["s"] == "a").to_numpy(float)  # noqa: E731
@@ -510,6 +530,7 @@ def test_the_order_of_rows_does_not_say_which_levels_share_a_bin():
     assert_allclose(other.explain(data).values, first.explain(data).values, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_so_many_neighbors_although_some_rows_are_missing():
     x = np.arange(100.0)
     x[50:] = np.nan
@@ -519,6 +540,7 @@ def test_so_many_neighbors_although_some_rows_are_missing():
     assert measure.support_[1][20] >= 10 * (1 - 1e-9)
 
 
+@pytest.mark.slow
 def test_learned_attributes():
     data = mixed_frame()
     measure = Conditional().fit(data)
@@ -535,6 +557,7 @@ def test_learned_attributes():
 # -- invariance and limits -----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @every_kind
 @pytest.mark.parametrize("change", [np.exp, np.cbrt, lambda x: 2 * x, lambda x: x**3 + 5 * x])
 def test_increasing_changes_of_a_column(kind, change):
@@ -559,6 +582,7 @@ def test_increasing_changes_of_a_column(kind, change):
         assert_array_equal(other.explain(moved).support, first.explain(Z).support)
 
 
+@pytest.mark.slow
 @every_kind
 def test_a_forest_of_doubled_numbers(kind):
     Z = correlated(7, 80)
@@ -579,6 +603,7 @@ def of_interactions(X):
     return np.sin(X[:, 0]) * X[:, 1] + X[:, 2]
 
 
+@pytest.mark.slow
 @every_kind
 def test_independent_columns_come_near_partial_dependence(kind):
     rng = np.random.default_rng(0)
@@ -593,6 +618,7 @@ def test_independent_columns_come_near_partial_dependence(kind):
         assert_allclose(wide.explain(Z[:60]).values, marginal, atol=1e-12)
 
 
+@pytest.mark.slow
 @every_kind
 def test_a_column_that_determines_the_others_comes_near_f(kind):
     z = np.random.default_rng(0).normal(size=300)
@@ -605,6 +631,7 @@ def test_a_column_that_determines_the_others_comes_near_f(kind):
     assert (away**2).mean() < ((marginal - wanted[:, None]) ** 2).mean() / 20
 
 
+@pytest.mark.slow
 @every_kind
 def test_a_column_of_one_value_is_partial_dependence(kind):
     Z = correlated(8, 30)
@@ -618,6 +645,7 @@ def test_a_column_of_one_value_is_partial_dependence(kind):
         assert_allclose(found.support[:, 1], 30)
 
 
+@pytest.mark.slow
 @every_kind
 def test_one_column_alone(kind):
     Z = correlated(9, 30, 1)
@@ -663,6 +691,7 @@ def finite(X):
     return not any(numeric(c) and np.isinf(c.astype(float)).any() for c in columns(X))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(24))
 def test_curves(seed):
     case = make_case(sorted(CASES)[5 * seed % len(CASES)], 200 + seed)
@@ -683,6 +712,7 @@ INFINITE = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("far", "many"), INFINITE)
 def test_curves_where_an_infinite_value_has_a_bin(far, many):
     Z = correlated(13, 30)
@@ -706,6 +736,7 @@ CURVES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CURVES, ids=" | ".join)
 def test_curves_of_pipelines(name):
     case = make_pipeline_case(*name)
@@ -743,6 +774,7 @@ def forest():
     return RandomForestRegressor(5, max_depth=4, random_state=0).fit(X, answer(X)), X
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MEASURES)
 def test_algebra(forest, name):
     model, Z = forest
@@ -760,6 +792,7 @@ def test_algebra(forest, name):
             assert engine in text
 
 
+@pytest.mark.slow
 def test_centered_is_minus_expectation(forest):
     model, Z = forest
     plain = MeasureExplainer(model, "conditional").fit(Z).explain(Z)
@@ -769,6 +802,7 @@ def test_centered_is_minus_expectation(forest):
     assert centred.offset == pytest.approx(0, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_support(forest):
     model, Z = forest
     explainer = MeasureExplainer(model, Conditional(bandwidth=0.5)).fit(Z)
@@ -802,6 +836,7 @@ def models_of_every_engine():
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["binned_rows", "binned_additive", "finite_sum", "addends"])
 @pytest.mark.parametrize("groups", [None, {"g": ["a", "c"]}])
 def test_bits(engine, groups, monkeypatch):
@@ -832,6 +867,7 @@ def test_bits(engine, groups, monkeypatch):
     assert_array_equal(explainer.explain(many).values, wanted)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [*KINDS, *FAMILIES])
 def test_skops_round_trip(kind, forest):
     skops_io = pytest.importorskip("skops.io")
@@ -846,6 +882,7 @@ def test_skops_round_trip(kind, forest):
         assert_array_equal(again.explain(Z).support, explainer.explain(Z).support)
 
 
+@pytest.mark.slow
 def test_parameters(forest):
     model, Z = forest
     explainer = MeasureExplainer(model, Conditional()).set_params(measure__bandwidth=0.25)
@@ -865,6 +902,7 @@ def test_parameters(forest):
     assert combined.get_params()["term0__n_bins"] == 7
 
 
+@pytest.mark.slow
 def test_partial_fit_is_not_there_and_says_why(forest):
     model, Z = forest
     for measure in ("conditional", PartialDependence() + Conditional("gmm")):
@@ -885,6 +923,7 @@ def shares(mixture, t, k):
     return density / density.sum()
 
 
+@pytest.mark.slow
 def test_gmm_on_trees_in_closed_form():
     rng = np.random.default_rng(0)
     Z = rng.normal(size=(120, 3)) + 4 * rng.integers(0, 2, (120, 1)) * [1, -1, 0]
@@ -924,6 +963,7 @@ def leaf_boxes(tree, node=0, low=None, high=None):
     yield from leaf_boxes(tree, tree.children_right[node], above, high)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("groups", [None, {"g": ["x0", "x2"]}])
 def test_gmm_against_its_own_points(forest, groups):
     model, Z = forest
@@ -940,6 +980,7 @@ def test_gmm_against_its_own_points(forest, groups):
         assert_allclose(found.support, exact.support)
 
 
+@pytest.mark.slow
 @every_family
 def test_families_on_affine_models(family):
     Z = correlated(11, 80)
@@ -991,6 +1032,7 @@ def copula_center(Z, share, t, j):
     return center
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["gaussian", "copula"])
 def test_families_elsewhere_have_errors(family, forest):
     model, Z = forest
@@ -1031,6 +1073,7 @@ def refused(explainer, X, *words, **settings):
         explainer.explain(X)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
@@ -1060,6 +1103,7 @@ def test_bad_parameters(forest, settings, words):
     refused(MeasureExplainer(model, Conditional(**settings) - Expectation()), Z, *words)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [*KINDS, *FAMILIES])
 def test_few_rows(forest, kind):
     model, Z = forest
@@ -1071,6 +1115,7 @@ def test_few_rows(forest, kind):
     assert np.isfinite(explainer.explain(Z).values).all()
 
 
+@pytest.mark.slow
 @every_kind
 def test_a_column_that_is_all_missing(kind):
     Z = pd.DataFrame(correlated(12, 20), columns=["a", "b", "c"])
@@ -1083,6 +1128,7 @@ def test_a_column_that_is_all_missing(kind):
     refused(MeasureExplainer(f, Conditional(kind)), later, "'b'", sample_weight=weight)
 
 
+@pytest.mark.slow
 @every_family
 def test_families_take_numbers_only(family):
     Z = pd.DataFrame(correlated(12, 20), columns=["a", "b", "c"])
@@ -1105,6 +1151,7 @@ def test_families_take_numbers_only(family):
     refused(MeasureExplainer(model, Conditional(family)), codes, "'b'", "Conditional('kernel')")
 
 
+@pytest.mark.slow
 def test_an_infinite_own_value():
     Z = correlated(10, 50)
     at = np.array([[np.inf, 0.0, 1.0]])
@@ -1119,6 +1166,7 @@ def test_an_infinite_own_value():
             assert np.isfinite(found.values).all()
 
 
+@pytest.mark.slow
 def test_table_of_a_boolean_column():
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"a": rng.normal(size=60), "b": rng.uniform(size=60) < 0.4})
@@ -1130,6 +1178,7 @@ def test_table_of_a_boolean_column():
     assert_array_equal([table[False], table[True]], explainer.curve("b")([False, True]))
 
 
+@pytest.mark.slow
 def test_curve_of_levels_that_the_model_ignores():
     frame = pd.DataFrame({"x": np.arange(40.0), "word": ["a", "b", None, "c"] * 10})
     pipeline = make_pipeline(

@@ -21,6 +21,8 @@ from skattr.measures.learned.gaussian import learn_gaussian
 from skattr.measures.learned.mixture import Fit, em_step, learn_mixture
 from skattr.pieces import as_pieces, choose_output
 
+pytestmark = pytest.mark.slow
+
 LEARN = [learn_gaussian, learn_copula, learn_mixture, learn_full_mixture]
 SEEDS = range(8)
 OWNS = [[2], [0, 3], [3, 1], [0, 1, 2, 3], []]

@@ -29,6 +29,8 @@ from skattr.optimize import (
     scorer,
 )
 
+pytestmark = pytest.mark.slow
+
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 3)) + RNG.normal(size=(60, 1))
 

@@ -34,6 +34,8 @@ from skattr.curves.evaluated import Evaluated, EvaluatedLevels
 from skattr.measures import Conditional, Expectation, PartialDependence, Uniform
 from skattr.plot import drawing
 
+pytestmark = pytest.mark.slow
+
 ALL = {
     "bar": plot.bar,
     "beeswarm": plot.beeswarm,

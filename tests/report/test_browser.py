@@ -10,7 +10,7 @@ from tests.helpers.browser import Browser
 from tests.helpers.hostile import HOSTILE
 from tests.helpers.reports import SECTIONS, hostile_explainer
 
-pytestmark = pytest.mark.xdist_group("browser")
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
 
 
 @pytest.fixture(scope="module")

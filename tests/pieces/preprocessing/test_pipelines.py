@@ -3,6 +3,7 @@
 import pickle
 import re
 from dataclasses import replace
+from itertools import cycle
 
 import numpy as np
 import pandas as pd
@@ -24,12 +25,12 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 from skattr import MeasureExplainer
 from skattr.measures import (
     Baseline,
-    Dirac,
     Expectation,
     PartialDependence,
     ProductMarginal,
     Uniform,
 )
+from tests.cases import BY_EVALUATION, MEASURES, exists
 from tests.helpers.comparison import close, cube, flat, same
 from tests.helpers.pipelines import (
     CASES,
@@ -44,13 +45,12 @@ from tests.helpers.pipelines import (
     make_case,
     names_of,
     numbered,
-    objects_of,
     on_numbered,
     one_hot,
     parts,
 )
 from tests.helpers.random_cases import examples, groups_of, rows_as_given, weights_of
-from tests.oracle import columns, described, is_polars, table
+from tests.oracle import columns, described, table
 
 # an encoder's own word about levels that it encodes as zeros
 pytestmark = pytest.mark.filterwarnings("ignore:Found unknown categories")
@@ -75,18 +75,6 @@ def any_case(draw):
     return make_case(preparation, model, container, draw(st.integers(0, 7)))
 
 
-def point_of(case):
-    """A row to explain as a baseline: a dict, a Series or a frame of one row."""
-    if isinstance(case.X, np.ndarray):
-        return case.X[-1]
-    if is_polars(case.X):
-        return case.X.row(len(case.X) - 1, named=True)
-    row = case.X.iloc[[-1]]
-    if objects_of(row):
-        return row
-    return [row, row.iloc[0].to_dict(), row.astype(object).iloc[0]][case.n_columns % 3]
-
-
 def few(case):
     """The case with so few background rows that the product of its marginals can be listed."""
     n = max(2, int(2000 ** (1 / case.n_columns)))
@@ -94,25 +82,23 @@ def few(case):
     return replace(case, background=rows_as_given(case.background, chosen))
 
 
-MEASURES = {
-    "partial dependence": lambda case: PartialDependence(),
-    "joint expectation": lambda case: Expectation("joint"),
-    "dirac": lambda case: Dirac(),
-    "baseline": lambda case: Baseline(point_of(case)),
-    "product marginal": lambda case: ProductMarginal(),
-    "product expectation": lambda case: Expectation("product"),
-    "uniform": lambda case: Uniform(),
-    "uniform expectation": lambda case: Expectation("uniform"),
-}
-BY_EVALUATION = ["partial dependence", "joint expectation", "dirac", "baseline"]
+BY_COLUMNS = [kind for kind, m in MEASURES.items() if m.over == "columns"]
+ON_THE_BOX = [kind for kind, m in MEASURES.items() if m.over == "box"]
 coefficients = st.sampled_from([1.0, -1.0, 0.5, -2.5, 3])
 
 
 def measures_of(case):
-    """The measures that are exact for a case."""
+    """The measures that are exact for a case, and exist whatever its columns are."""
     if case.reads == "black box":
         return BY_EVALUATION
-    return [kind for kind in MEASURES if case.breaks is not None or "uniform" not in kind]
+    return [kind for kind, m in MEASURES.items() if m.over != "corner" and exists(case, kind)]
+
+
+def combination(case, kinds):
+    """All of these measures, with coefficients that differ."""
+    pairs = zip(cycle([1.0, -2.0, 0.5]), kinds)
+    terms = [coefficient * MEASURES[kind].make(case) for coefficient, kind in pairs]
+    return sum(terms[1:], start=terms[0])
 
 
 def oracle_of(case, weight=None):
@@ -139,42 +125,47 @@ def fitted(case, measure="partial_dependence", **settings):
 # -- values --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @every_case
 def test_measures_by_rows(name):
     case = make_case(*name)
     weight = weights_of(case, len(name[0]))
     agrees(case, PartialDependence(), weight)
-    agrees(case, 0.5 * Dirac() - Baseline(point_of(case)) + Expectation(), weight)
+    agrees(case, combination(case, BY_EVALUATION), weight)
 
 
+@pytest.mark.slow
 @every_exact_case
 def test_measures_by_products(name):
     case = few(make_case(*name))
     weight = weights_of(case, len(name[0]))
-    agrees(case, ProductMarginal() - 2 * Expectation("product"), weight)
+    agrees(case, combination(case, BY_COLUMNS), weight)
     agrees(case, ProductMarginal() - PartialDependence())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", AFFINE, ids=" | ".join)
 def test_uniform_laws(name):
     case = make_case(*name)
     assert case.breaks is not None
     agrees(case, Uniform())
-    agrees(case, Uniform() - Expectation("uniform") + 0.5 * PartialDependence())
+    agrees(case, combination(case, [*ON_THE_BOX, "partial dependence"]))
 
 
+@pytest.mark.slow
 @settings(examples(60), phases=[Phase.generate])  # to shrink a case is to build it often
 @given(any_case(), seeds, st.data())
 def test_any_combination(case, seed, data):
     kinds = st.sampled_from(measures_of(case))
     drawn = data.draw(st.lists(st.tuples(coefficients, kinds), min_size=1, max_size=3))
-    if any("product" in kind for _, kind in drawn):
+    if any(MEASURES[kind].over == "columns" for _, kind in drawn):
         case = few(case)
-    terms = [coefficient * MEASURES[kind](case) for coefficient, kind in drawn]
+    terms = [coefficient * MEASURES[kind].make(case) for coefficient, kind in drawn]
     groups, own = groups_of(case, seed)
     agrees(case, sum(terms[1:], start=terms[0]), weights_of(case, seed), own, groups=groups)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "container, preparation",
     [(c, p) for p, made in PREPARATIONS.items() for c in made.containers if c != "pandas"],
@@ -214,6 +205,7 @@ def test_columns_that_the_pipeline_drops_get_zero():
 # -- how it is read ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @every_case
 def test_engines(name):
     case = make_case(*name)
@@ -237,6 +229,7 @@ def test_wrappers_that_are_no_sum(name, word):
     assert word in fitted(case).describe()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [(p, m) for p, m in EXACT if p in SILENT], ids=" | ".join)
 def test_explain_without_predictions_never_predicts(name, monkeypatch):
     case = make_case(*name)
@@ -281,6 +274,7 @@ some_cases = pytest.mark.parametrize("name", SOME, ids=" | ".join)
 CENTRED = PartialDependence() - Expectation()
 
 
+@pytest.mark.slow
 @some_cases
 def test_order_subset_and_jobs_change_no_bit(name):
     case = make_case(*name)
@@ -296,6 +290,7 @@ def test_order_subset_and_jobs_change_no_bit(name):
     np.testing.assert_array_equal(several, wanted)
 
 
+@pytest.mark.slow
 @some_cases
 def test_pickle_and_clone_change_no_bit(name):
     case = make_case(*name)
@@ -309,6 +304,7 @@ def test_pickle_and_clone_change_no_bit(name):
     assert cloned.engine_ == explainer.engine_
 
 
+@pytest.mark.slow
 @some_cases
 def test_columns_in_another_order(name):
     case = make_case(*name)
@@ -321,6 +317,7 @@ def test_columns_in_another_order(name):
     assert got.to_frame().index.equals(case.X.index)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [("mixed", "forest"), ("mixed", "ridge"), ("everything", "hist")])
 def test_a_background_in_another_order_than_training(name):
     """A ColumnTransformer finds its columns by name, so position k is another column here."""
@@ -330,6 +327,7 @@ def test_a_background_in_another_order_than_training(name):
     agrees(turned, PartialDependence())
 
 
+@pytest.mark.slow
 def test_an_unfitted_pipeline_is_fitted_with_y():
     case = make_case("mixed", "forest")
     explainer = MeasureExplainer(clone(case.estimator)).fit(case.train, case.y)
@@ -347,6 +345,7 @@ def in_batches(explainer, case, weight=None):
     return explainer
 
 
+@pytest.mark.slow
 @every_exact_case
 def test_batches(name):
     case = make_case(*name)
@@ -365,6 +364,7 @@ def test_batches(name):
     close(flat(explainer.base_value_), oracle.base_value(), oracle.tolerance(), "base_value_")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [("pca", "ridge"), ("mixed", "calibrated")], ids=" | ".join)
 def test_batches_of_a_black_box(name):
     case = make_case(*name)
@@ -385,6 +385,7 @@ def curve_oracle(case, k, values):
     return phi, oracle.tolerance()
 
 
+@pytest.mark.slow
 @every_case
 def test_explain_is_the_curve_at_each_value(name):
     case = make_case(*name)
@@ -423,6 +424,7 @@ STEPS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [
@@ -466,6 +468,7 @@ def read_step(frame, value):
     return float(frame.loc[found, "value"].iloc[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["forest", "hist"])
 @pytest.mark.parametrize("preparation", STEPS)
 def test_every_jump_of_f_is_a_step(preparation, model):
@@ -512,6 +515,7 @@ LEVELS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["forest", "ridge"])
 @pytest.mark.parametrize("preparation", LEVELS)
 def test_one_value_for_each_category(preparation, model):
@@ -545,6 +549,7 @@ def as_column(like, values):
     return pd.Series(values, dtype=like.dtype)
 
 
+@pytest.mark.slow
 def test_curves_of_several_outputs():
     case = make_case("mixed", "tree multiclass")
     explainer = fitted(case)
@@ -584,6 +589,7 @@ def refused(*words, kind=ValueError):
     return pytest.raises(kind, match="(?s)" + "".join(f"(?=.*{re.escape(w)})" for w in words))
 
 
+@pytest.mark.slow
 @every_model
 @pytest.mark.parametrize("column", ["city", "age"])
 def test_a_frame_without_a_column(model, column):
@@ -598,6 +604,7 @@ def test_a_frame_without_a_column(model, column):
                 method(frame)
 
 
+@pytest.mark.slow
 @every_model
 @pytest.mark.parametrize("encoder", [OneHotEncoder(sparse_output=False), OrdinalEncoder()])
 def test_a_category_that_the_encoder_refuses(model, encoder):
@@ -617,6 +624,7 @@ def test_a_category_that_the_encoder_refuses(model, encoder):
     explainer.explain(X)  # nothing is half done
 
 
+@pytest.mark.slow
 def test_missing_numbers_where_the_model_takes_none():
     pipeline = pipeline_of("ridge")
     bad = X.assign(age=np.nan)
@@ -627,6 +635,7 @@ def test_missing_numbers_where_the_model_takes_none():
         MeasureExplainer(pipeline).fit(bad)
 
 
+@pytest.mark.slow
 @every_model
 def test_words_in_a_column_of_numbers(model):
     explainer = MeasureExplainer(pipeline_of(model)).fit(X)
@@ -634,6 +643,7 @@ def test_words_in_a_column_of_numbers(model):
         explainer.explain(X.assign(age=pd.Series(["old"] * 40, dtype=object)), predictions=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("last", [StandardScaler(), "passthrough", None])
 def test_a_pipeline_that_ends_with_no_model(last):
     steps = [("first", SimpleImputer()), ("last", last)]
@@ -643,12 +653,14 @@ def test_a_pipeline_that_ends_with_no_model(last):
         MeasureExplainer(pipeline).fit(X[["age", "size"]])
 
 
+@pytest.mark.slow
 @every_model
 def test_an_unfitted_pipeline_without_y(model):
     with refused("Pipeline", "y", "FrozenEstimator", kind=NotFittedError):
         MeasureExplainer(clone(pipeline_of(model))).fit(X)
 
 
+@pytest.mark.slow
 def test_sparse_rows():
     numbers = X[["age", "size"]].to_numpy()
     pipeline = make_pipeline(StandardScaler(with_mean=False), LinearRegression()).fit(numbers, Y)
@@ -659,6 +671,7 @@ def test_sparse_rows():
             MeasureExplainer(pipeline).fit(numbers).explain(bad)
 
 
+@pytest.mark.slow
 def test_an_unknown_category_in_a_baseline():
     pipeline = pipeline_of("forest", OneHotEncoder(sparse_output=False))
     with refused("city", "Rome"):
@@ -668,6 +681,7 @@ def test_an_unknown_category_in_a_baseline():
 # -- the table itself ----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_oracle_shows_the_model_the_same_rows():
     """Rows that the oracle takes apart and puts together get the same prediction."""
     for name in CASES:
@@ -677,6 +691,7 @@ def test_the_oracle_shows_the_model_the_same_rows():
             np.testing.assert_array_equal(on_numbered(case.f, Z)(again), case.f(Z), str(name))
 
 
+@pytest.mark.slow
 def test_the_table_reaches_the_corners():
     """The cases contain what the other tests claim to cover."""
     seen = set()
@@ -699,12 +714,14 @@ def test_the_table_reaches_the_corners():
     assert {"on an edge", "beside an edge", "duplicated index"} <= seen
 
 
+@pytest.mark.slow
 def test_every_line_of_the_tables_is_used():
     assert {p for p, _ in CASES} == set(PREPARATIONS)
     assert {m for _, m in CASES} == set(MODELS)
     assert all(names_of(p.text) for p in PREPARATIONS.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unknown", ["error", "ignore"])
 @pytest.mark.parametrize("model", [RandomForestRegressor(3, max_depth=3, random_state=0), Ridge()])
 def test_wide_tables_ask_the_steps_for_all_columns_at_once(model, unknown, monkeypatch):

@@ -12,6 +12,8 @@ from skattr import MeasureExplainer
 from skattr.measures import Expectation, PartialDependence, Uniform
 from skattr.pieces import BlackBox, ReluNetwork, as_pieces, choose_output
 
+pytestmark = pytest.mark.slow
+
 torch = pytest.importorskip("torch")
 nn, F = torch.nn, torch.nn.functional
 X = np.random.default_rng(0).normal(size=(12, 4))
