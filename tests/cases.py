@@ -1,7 +1,11 @@
-"""The table of models: small random scikit-learn models, data that is hard for them, and f.
+"""The tables of models and of measures: every model is tested with every measure.
 
-`CASES` maps a name to a builder ``rng -> Case``; `make_case(name, seed)` calls it once. ``Case.f``
-is what ``output="auto"`` explains, as (n, k), by scikit-learn's own methods and nothing else.
+`CASES` maps a name to a builder ``rng -> Case``: a small random model, data that is hard for it,
+and f. `make_case(name, seed)` calls it once. ``Case.f`` is what ``output="auto"`` explains, as
+(n, k), by the model's own methods and nothing else. Where f jumps is read from scikit-learn's
+trees; measures with a density are left out where it is not known.
+
+`MEASURES` has one line for each measure; `oracle.py` has their definitions.
 """
 
 from collections.abc import Callable
@@ -12,7 +16,6 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import polars as pl
-from oracle import columns, declared_levels, splits, table
 from sklearn.ensemble import (
     BaggingClassifier,
     BaggingRegressor,
@@ -34,6 +37,27 @@ from sklearn.tree import (
     ExtraTreeRegressor,
 )
 
+from skattr.measures import (
+    Baseline,
+    Coefficient,
+    Dirac,
+    Expectation,
+    PartialDependence,
+    ProductMarginal,
+    ScaledCoefficient,
+    Uniform,
+)
+from tests.oracle import (
+    breaks,
+    columns,
+    declared_levels,
+    has_trees,
+    is_polars,
+    numeric,
+    splits,
+    table,
+)
+
 N_TRAIN = 60
 LEVELS = np.array(["red", "green", "blue", "grey"])
 RARE = "never seen in training"
@@ -50,6 +74,7 @@ class Case:
     levels: set = field(default_factory=set)  # columns that the model declares categorical
     finite: bool = True  # no ±inf in the background
     draw: Callable | None = None  # (rng, n) -> more rows of the same kind
+    breaks: list | None = None  # for each column where f jumps, if that is known
 
     @property
     def n_columns(self):
@@ -187,7 +212,7 @@ def hard_rows(rng, model, values, n, extra=(), kind="float64"):
     if n > 2 and rng.random() < 0.5:
         picked[1] = picked[0]  # duplicated rows
     places = [[] for _ in values]
-    for column, threshold, _ in splits(model):
+    for column, threshold, _ in splits(model) if has_trees(model) else ():
         places[column].append(threshold)
     out = []
     for column, thresholds in zip(values, places, strict=True):
@@ -221,12 +246,13 @@ def finish(rng, model, f, values, kind, extra=(), infinite=False):
     explained = hard_rows(rng, model, values, m, [*extra, *wild], kind)
     background, explained = contained(background, kind), contained(explained, kind)
     finite = not any(np.isinf(c).any() for c in columns(background) if c.dtype == np.float64)
-    levels = {int(k) for k in declared_levels(model)}
+    levels = {int(k) for k in declared_levels(model)} if has_trees(model) else set()
 
     def draw(rng, n):
         return contained(hard_rows(rng, model, values, n, [*extra, *wild], kind), kind)
 
-    return Case(model, partial(f, model), background, explained, levels, finite, draw)
+    edges = breaks(model) if has_trees(model) else None
+    return Case(model, partial(f, model), background, explained, levels, finite, draw, edges)
 
 
 # -- builders ------------------------------------------------------------------------------------
@@ -543,3 +569,56 @@ CASES = {
 def make_case(name, seed):
     """One case, the same for the same seed."""
     return CASES[name](np.random.default_rng([sorted(CASES).index(name), seed]))
+
+
+# -- measures ------------------------------------------------------------------------------------
+
+
+@dataclass
+class Tested:
+    """A measure, and what it needs."""
+
+    make: Callable  # case -> measure
+    over: str  # what it integrates over: "rows", "columns", "box", "corner" or "nothing"
+    own: bool = True  # whether it depends on the row explained
+
+
+def point_of(case):
+    """The last row to explain, as any of the forms that a baseline can have."""
+    last = len(case.X) - 1
+    if isinstance(case.X, np.ndarray):
+        return case.X[last]
+    if is_polars(case.X):
+        return case.X.row(last, named=True)
+    row = case.X.iloc[[last]]
+    if any(pd.api.types.is_object_dtype(t) for t in row.dtypes):  # None is not NaN
+        return row
+    form = (len(case.X) + case.n_columns) % 3
+    return [row, row.iloc[0].to_dict(), row.astype(object).iloc[0]][form]
+
+
+MEASURES = {
+    "partial dependence": Tested(lambda case: PartialDependence(), "rows"),
+    "product marginal": Tested(lambda case: ProductMarginal(), "columns"),
+    "uniform": Tested(lambda case: Uniform(), "box"),
+    "joint expectation": Tested(lambda case: Expectation("joint"), "rows", own=False),
+    "product expectation": Tested(lambda case: Expectation("product"), "columns", own=False),
+    "uniform expectation": Tested(lambda case: Expectation("uniform"), "box", own=False),
+    "dirac": Tested(lambda case: Dirac(), "nothing"),
+    "baseline": Tested(lambda case: Baseline(point_of(case)), "rows", own=False),
+    "corner coefficient": Tested(lambda case: Coefficient(), "corner"),
+    "corner coefficient of mass 0": Tested(lambda case: Coefficient(mass_zero=True), "corner"),
+    "corner scaled": Tested(lambda case: ScaledCoefficient(), "corner"),
+    "corner expectation": Tested(lambda case: Expectation("corner"), "corner", own=False),
+}
+BY_EVALUATION = [kind for kind, m in MEASURES.items() if m.over in ("rows", "nothing")]
+
+
+def exists(case, kind):
+    """Whether a measure exists: a box wants a finite range and f's jumps, a corner numbers too."""
+    over = MEASURES[kind].over
+    if over in ("rows", "columns", "nothing"):
+        return True
+    numbers = (numeric(c) and c.dtype == np.float64 for c in columns(case.background))
+    plain = over == "box" or (not case.levels and all(numbers))
+    return case.finite and case.breaks is not None and plain

@@ -5,6 +5,8 @@ There is a worker for each core, so libraries use one thread each: more would wa
 
 import os
 
+import pytest
+import threadpoolctl
 from hypothesis import settings
 
 for library in ("OMP", "OPENBLAS", "MKL"):
@@ -12,3 +14,10 @@ for library in ("OMP", "OPENBLAS", "MKL"):
 
 settings.register_profile("skattr", deadline=None, derandomize=True)
 settings.load_profile("skattr")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread():
+    """One thread also where the environment asks for more, or a library came without it."""
+    with threadpoolctl.threadpool_limits(1):
+        yield

@@ -151,6 +151,14 @@ def float32_edge(threshold):
     return float(low)
 
 
+def has_trees(model):
+    """Whether a model is one of scikit-learn's trees, or made of nothing else."""
+    if hasattr(model, "tree_") or hasattr(model, "_predictors"):
+        return True
+    found = getattr(model, "estimators_", None)
+    return found is not None and all(has_trees(member) for member, _ in members(model))
+
+
 def splits(model):
     """All (raw column, threshold, largest float64 that goes left) of a fitted model."""
     if hasattr(model, "tree_"):

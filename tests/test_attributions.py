@@ -25,6 +25,8 @@ from skattr.measures import (
     Uniform,
 )
 
+pytestmark = pytest.mark.slow
+
 COLUMNS = ((0,), (1,), (2,), (0, 1), (1, 2), (0, 2), (0,), (0, 1, 2))
 
 

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-import threadpoolctl
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.ensemble import (
@@ -34,14 +33,6 @@ from skattr.measures import (
     ProductMarginal,
     Uniform,
 )
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    """Tiny models: threads only wait for one another."""
-    with threadpoolctl.threadpool_limits(1):
-        yield
-
 
 rng = np.random.default_rng(0)
 X = pd.DataFrame(rng.normal(size=(30, 3)), columns=["age", "height", "weight"])

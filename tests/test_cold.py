@@ -11,6 +11,8 @@ from numpy.testing import assert_allclose
 
 from skattr._warm_up import cases
 
+pytestmark = pytest.mark.slow
+
 # prints the values of small models on every kernel
 VALUES = """
 import json, warnings

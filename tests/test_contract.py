@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-import threadpoolctl
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
@@ -59,13 +58,6 @@ EXTRA_CHECKS = [
     "check_set_output_transform_polars",
 ]
 PACKAGE = pathlib.Path(skattr.__file__).parent
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    """Tiny models: threads only wait for one another."""
-    with threadpoolctl.threadpool_limits(1):
-        yield
 
 
 def examples(n):

@@ -9,6 +9,8 @@ import pytest
 
 from skattr import cli
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
 

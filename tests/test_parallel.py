@@ -8,6 +8,8 @@ from sklearn.neighbors import KNeighborsRegressor
 from skattr import MeasureExplainer
 from skattr.parallel import in_workers
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])
 def test_results_keep_their_order(backend):

@@ -122,6 +122,7 @@ def test_describe_says_how_to_make_long_work_shorter():
     assert "a smaller background" in text and "features=" in text
 
 
+@pytest.mark.slow
 def test_atoms_and_workers(capsys):
     def build(x):
         return np.vstack([x, 2 * x]), np.ones((3, 2))

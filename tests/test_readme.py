@@ -18,6 +18,8 @@ import pytest
 
 from skattr import cli
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parent.parent
 PAGES = {
     path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")

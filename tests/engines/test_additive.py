@@ -1,0 +1,547 @@
+"""Linear and additive models: the library equals the definition, which only asks the model."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn import linear_model
+from sklearn.compose import make_column_transformer
+from sklearn.decomposition import PCA
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.ensemble import BaggingRegressor, VotingRegressor
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    KBinsDiscretizer,
+    MinMaxScaler,
+    OneHotEncoder,
+    SplineTransformer,
+    StandardScaler,
+)
+from sklearn.svm import LinearSVC, LinearSVR
+
+import skattr.pieces.preprocessing.pipeline
+from skattr import MeasureExplainer
+from skattr.measures import (
+    Baseline,
+    Coefficient,
+    Dirac,
+    Expectation,
+    PartialDependence,
+    ProductMarginal,
+    ScaledCoefficient,
+    Uniform,
+)
+from skattr.measures.factors.quadrature import mean_on
+from skattr.pieces import Additive, BlackBox
+from tests.helpers.comparison import close, cube, flat
+from tests.oracle import Oracle, described
+
+pytestmark = pytest.mark.filterwarnings("ignore:Found unknown categories")
+
+
+# -- data and models -----------------------------------------------------------------------------
+
+rng = np.random.default_rng(0)
+N = 60
+X = pd.DataFrame(
+    {
+        "age": rng.normal(40, 10, N).round(1),
+        "size": rng.normal(size=N),
+        "city": pd.Series(rng.choice(["Ulm", "Bonn", "Kiel"], N), dtype="str"),
+        "code": rng.integers(1, 5, N),
+    }
+)
+EFFECT = X["city"].map({"Ulm": 1.0, "Bonn": -2.0, "Kiel": 0.5}).to_numpy()
+SCORE = 0.1 * X["age"].to_numpy() + X["size"].to_numpy() ** 2 + EFFECT + 0.3 * X["code"].to_numpy()
+TARGETS = {
+    "number": SCORE,
+    "positive": np.exp(0.2 * SCORE),
+    "binary": np.where(SCORE > np.median(SCORE), "yes", "no"),
+    "classes": np.array(["low", "mid", "high"])[np.digitize(SCORE, [4, 6])],
+    "targets": np.stack([SCORE, -SCORE + X["size"], X["age"]], axis=1),
+}
+GAPS = X.assign(age=X["age"].mask(rng.random(N) < 0.2), city=X["city"].mask(rng.random(N) < 0.2))
+
+
+def one_hot(**settings):
+    return OneHotEncoder(**{"handle_unknown": "ignore", "sparse_output": False, **settings})
+
+
+def imputed():
+    return make_pipeline(SimpleImputer(add_indicator=True), StandardScaler())
+
+
+PREPARATIONS = {
+    "scaled": (lambda: make_column_transformer(
+        (StandardScaler(), ["age", "size"]), (one_hot(), ["city"]), remainder="passthrough"), X),
+    "gaps": (lambda: make_column_transformer(
+        (imputed(), ["age"]), (StandardScaler(), ["size"]), (one_hot(), ["city", "code"])), GAPS),
+    "splines": (lambda: make_column_transformer(
+        (SplineTransformer(4), ["age", "size"]), (one_hot(), ["code", "city"])), X),
+    "sparse": (lambda: make_column_transformer(
+        (one_hot(sparse_output=True), ["city", "code"]),
+        (MinMaxScaler(clip=True), ["size", "age"]), sparse_threshold=1.0), X),
+}  # fmt: skip
+MODELS = {
+    "LinearRegression": "number",
+    "Ridge": "targets",
+    "RidgeCV": "number",
+    "Lasso": "number",
+    "ElasticNetCV": "number",
+    "MultiTaskLasso": "targets",
+    "LassoLars": "number",
+    "OrthogonalMatchingPursuit": "number",
+    "BayesianRidge": "number",
+    "ARDRegression": "number",
+    "HuberRegressor": "number",
+    "QuantileRegressor": "number",
+    "TheilSenRegressor": "number",
+    "RANSACRegressor": "number",
+    "SGDRegressor": "number",
+    "PoissonRegressor": "positive",
+    "GammaRegressor": "positive",
+    "TweedieRegressor": "number",
+    "LogisticRegression": "binary",
+    "LogisticRegressionCV": "classes",
+    "SGDClassifier": "classes",
+    "RidgeClassifier": "binary",
+    "Perceptron": "classes",
+}
+ALL = {
+    **MODELS,
+    "LinearSVR": "number",
+    "LinearSVC": "classes",
+    "LinearDiscriminantAnalysis": "classes",
+}
+DENSE = (
+    "LassoLars", "OrthogonalMatchingPursuit", "BayesianRidge", "ARDRegression", "TheilSenRegressor",
+    "LinearDiscriminantAnalysis",
+)  # fmt: skip
+LOGS = ("PoissonRegressor", "GammaRegressor")
+
+
+def fitted_model(preparation, name):
+    """A pipeline, its background and f, which asks only for what scikit-learn answers."""
+    build, data = PREPARATIONS[preparation]
+    others = {"LinearSVR": LinearSVR, "LinearSVC": LinearSVC,
+              "LinearDiscriminantAnalysis": LinearDiscriminantAnalysis}  # fmt: skip
+    model = others.get(name) or getattr(linear_model, name)
+    seed = {"random_state": 0} if "random_state" in model().get_params() else {}
+    pipeline = make_pipeline(build(), model(**seed))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a model need not be good to be explained
+        pipeline.fit(data, TARGETS[ALL[name]])
+
+    def f(Z):
+        if hasattr(pipeline, "decision_function"):
+            y = pipeline.decision_function(Z)
+        else:
+            y = pipeline.predict(Z)
+        return np.reshape(np.log(y) if name in LOGS else y, (len(Z), -1))
+
+    return pipeline, data, f
+
+
+def agrees(estimator, f, background, rows, measure, weight=None, own=None, **settings):
+    """Values, base value and offset equal the definition; returns the explainer."""
+    oracle = Oracle(f, background, weight, [[]] * 4, levels=settings.pop("levels", ()))
+    own = own or [(k,) for k in range(background.shape[1])]
+    explainer = MeasureExplainer(estimator, measure, **settings)
+    explainer.fit(background, sample_weight=weight)
+    assert set(explainer.engine_) <= {"additive", "evaluation"}, explainer.describe()
+    assert explainer.exact_
+    explanation = explainer.explain(rows)
+    terms = described(measure)
+    wanted = oracle.values(terms, rows, own)
+    tolerance = oracle.tolerance() * max(1.0, sum(abs(c) for c, _, _ in terms))
+    close(cube(explanation.values), wanted, tolerance, f"values of {measure}")
+    close(flat(explainer.base_value_), oracle.base_value(), tolerance, "base_value_")
+    close(flat(explanation.offset), oracle.offset(terms), tolerance, "offset")
+    return explainer
+
+
+WEIGHT = np.arange(12) % 3 + 0.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("preparation", PREPARATIONS)
+@pytest.mark.parametrize("name", ALL)
+def test_every_linear_model(name, preparation):
+    if preparation == "sparse" and name in DENSE:
+        pytest.skip("it takes no sparse table")
+    estimator, data, f = fitted_model(preparation, name)
+    rows = data[20:26]
+    agrees(estimator, f, data[:12], rows, PartialDependence(), WEIGHT)
+    few = data[:5]
+    agrees(estimator, f, few, rows, ProductMarginal() - 2 * Expectation("product"), WEIGHT[:5])
+
+
+POINT = {"age": 30.0, "size": 0.1, "city": "Bonn", "code": 2}
+
+
+@pytest.mark.parametrize("preparation", PREPARATIONS)
+@pytest.mark.parametrize("name", ["Ridge", "LogisticRegression"])
+def test_combinations_and_groups(name, preparation):
+    estimator, data, f = fitted_model(preparation, name)
+    rows = data[20:25]
+    measure = PartialDependence() - 0.5 * Dirac() + 3 * Baseline(POINT) - Expectation()
+    agrees(estimator, f, data[:10], rows, measure)
+    own = [(0, 2), (1,), (3,)]
+    groups = {"g": ["city", "age"]}
+    agrees(estimator, f, data[:9], rows, PartialDependence(), own=own, groups=groups)
+    agrees(estimator, f, data[:4], rows, ProductMarginal(), own=own, groups=groups)
+
+
+@pytest.mark.parametrize("name", ["Ridge", "LogisticRegressionCV", "PoissonRegressor"])
+def test_uniform_laws(name):
+    estimator, data, f = fitted_model("scaled", name)
+    agrees(estimator, f, data[:9], data[20:25], Uniform())
+    agrees(estimator, f, data[:9], data[20:25], Uniform() - Expectation("uniform"))
+    estimator, data, f = fitted_model("gaps", name)  # one-hot codes are levels
+    agrees(estimator, f, data[:9], data[20:25], Uniform(), levels=(3,))
+
+
+CORNERS = [Coefficient(), Coefficient(mass_zero=True), ScaledCoefficient(),
+           ScaledCoefficient(mass_zero=True) - Uniform(), Expectation("corner")]  # fmt: skip
+
+
+@pytest.mark.parametrize("measure", CORNERS, ids=repr)
+def test_corners(measure):
+    data = X[["age", "size", "code"]]
+    for model in (linear_model.Ridge(), linear_model.LogisticRegression()):
+        y = TARGETS["number" if isinstance(model, linear_model.Ridge) else "binary"]
+        estimator = make_pipeline(StandardScaler(), model).fit(data, y)
+
+        def f(Z, estimator=estimator):
+            call = getattr(estimator, "decision_function", estimator.predict)
+            return call(Z)[:, None]
+
+        agrees(estimator, f, data[:9], data[20:23], measure, np.arange(9) % 3 + 0.5)
+        agrees(estimator, f, data[:9], data[20:23], measure, own=[(0, 2), (1,)],
+               groups={"g": ["age", "code"]})  # fmt: skip
+
+
+STEPS = {
+    "splines": lambda: SplineTransformer(5, degree=2),
+    "bins": lambda: KBinsDiscretizer(
+        4, encode="onehot-dense", quantile_method="averaged_inverted_cdf"
+    ),
+    "clipped": lambda: MinMaxScaler(clip=True),
+    "exponential": lambda: FunctionTransformer(np.exp),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", STEPS)
+def test_uniform_laws_behind_curved_steps(name):
+    """The integral over the other column, by very many midpoints of `predict` itself."""
+    values = X[["size", "age"]].to_numpy() / [1, 20]
+    domain = np.array([[-4.0, 3.0], [0.5, 4.0]])
+    model = make_pipeline(STEPS[name](), linear_model.Ridge()).fit(values, SCORE)
+    got = MeasureExplainer(model, Uniform(), domain=domain).fit(values).explain(values[:3]).values
+    share = (np.arange(200_000) + 0.5) / 200_000
+    for i in range(3):
+        for k in range(2):
+            rows = np.tile(values[i], (len(share), 1))
+            low, high = domain[1 - k]
+            rows[:, 1 - k] = low + (high - low) * share
+            np.testing.assert_allclose(got[i, k], model.predict(rows).mean(), atol=2e-5)
+
+
+def test_uniform_laws_behind_jumps_at_unknown_places_are_refused():
+    """A narrow bin behind a scaler might be missed: better an estimate than a wrong number."""
+    bins = KBinsDiscretizer(4, encode="onehot-dense", strategy="uniform")
+    model = make_pipeline(StandardScaler(), bins, linear_model.Ridge()).fit(NUMBERS, SCORE)
+    with pytest.raises(ValueError, match="not known exactly"):
+        MeasureExplainer(model, Uniform(), engine="exact").fit(NUMBERS)
+    assert not MeasureExplainer(model, Uniform(), tol=0.1).fit(NUMBERS).exact_
+
+
+@pytest.mark.parametrize(
+    "function, low, high, cuts, wanted",
+    [
+        (lambda t: 3 * t - 1, -2.0, 5.0, [], 3.5),
+        (np.exp, 0.0, 1.0, [], np.e - 1),
+        (lambda t: (t > 1 / 3) * 1.0, 0.0, 1.0, [], 2 / 3),
+        (lambda t: np.abs(t - np.pi), 0.0, 10.0, [], (np.pi**2 + (10 - np.pi) ** 2) / 20),
+        (lambda t: 1.0 * (t > 0.5) * (t <= 0.5 + 1e-7), 0.0, 1.0, [0.5, 0.5 + 1e-7], 1e-7),
+        (lambda t: t / 1e308, -1e308, 1.5e308, [], 0.25),
+        (np.sqrt, 0.0, 1.0, [], 2 / 3),
+    ],
+)
+def test_quadrature(function, low, high, cuts, wanted):
+    found = mean_on(lambda t: np.stack([function(t), -function(t)], 1), low, high, np.array(cuts))
+    np.testing.assert_allclose(found, [wanted, -wanted], rtol=1e-11, atol=1e-15)
+
+
+def test_quadrature_that_does_not_settle():
+    noise = np.random.default_rng(0)
+    with pytest.raises(ArithmeticError):
+        mean_on(lambda t: noise.normal(size=(len(t), 1)), 0.0, 1.0, np.empty(0))
+    with pytest.raises(ArithmeticError):
+        mean_on(lambda t: np.full((len(t), 1), np.inf), 0.0, 1.0, np.empty(0))
+
+
+def test_a_uniform_law_on_what_the_steps_refuse():
+    steps = make_column_transformer(
+        (FunctionTransformer(np.log), ["age"]), ("passthrough", ["size"])
+    )
+    model = make_pipeline(steps, linear_model.Ridge()).fit(X[["age", "size"]], SCORE)
+    explainer = MeasureExplainer(model, Uniform(), domain={"age": (-1.0, 3.0)})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(ValueError, match=r"'age'.*not known exactly"):
+            explainer.fit(X[["age", "size"]])
+
+
+# -- the promises --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("preparation", PREPARATIONS)
+@pytest.mark.parametrize(
+    "measure", [PartialDependence() - Expectation(), ProductMarginal(), Uniform()], ids=repr
+)
+def test_batches_equal_one_fit(preparation, measure):
+    estimator, data, _ = fitted_model(preparation, "Ridge")
+    weight = np.arange(1.0, 31.0)
+    whole = MeasureExplainer(estimator, measure).fit(data[:30], sample_weight=weight)
+    parts = MeasureExplainer(estimator, measure)
+    for some in (slice(0, 4), slice(4, 11), slice(11, 30)):
+        parts.partial_fit(data[some], sample_weight=weight[some])
+    np.testing.assert_allclose(
+        parts.explain(data).values, whole.explain(data).values, rtol=1e-10, atol=1e-12
+    )
+    np.testing.assert_allclose(parts.base_value_, whole.base_value_, rtol=1e-12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("preparation", PREPARATIONS)
+@pytest.mark.parametrize("name", ["Ridge", "LogisticRegression"])
+def test_company_order_blocks_jobs_and_pickle_change_no_bit(preparation, name, monkeypatch):
+    estimator, data, _ = fitted_model(preparation, name)
+    measure = PartialDependence() - ProductMarginal() + 0.3 * Uniform()
+    explainer = MeasureExplainer(estimator, measure).fit(data[:20])
+    wanted = explainer.explain(data, predictions=False).values
+    order = rng.permutation(N)[:17]
+    np.testing.assert_array_equal(explainer.explain(data.iloc[order]).values, wanted[order])
+    for i in range(3):
+        np.testing.assert_array_equal(explainer.explain(data[i : i + 1]).values, wanted[[i]])
+    chosen = explainer.explain(data, features=["city", "age"]).values
+    np.testing.assert_array_equal(chosen, wanted[:, [2, 0]])
+    jobs = MeasureExplainer(estimator, measure, n_jobs=2).fit(data[:20])
+    np.testing.assert_array_equal(jobs.explain(data).values, wanted)
+    again = pickle.loads(pickle.dumps(explainer))
+    np.testing.assert_array_equal(again.explain(data).values, wanted)
+    monkeypatch.setattr(skattr.pieces.preprocessing.pipeline, "CHUNK", 1)
+    large = pd.concat([data] * 3, ignore_index=True)
+    np.testing.assert_array_equal(explainer.explain(large).values, np.concatenate([wanted] * 3))
+
+
+@pytest.mark.parametrize("preparation", ["scaled", "sparse"])
+def test_skops_round_trip(preparation):
+    skops_io = pytest.importorskip("skops.io")
+    estimator, data, _ = fitted_model(preparation, "Ridge")
+    explainer = MeasureExplainer(estimator, PartialDependence() - Uniform()).fit(data)
+    stored = skops_io.dumps(explainer)
+    again = skops_io.loads(stored, trusted=skops_io.get_untrusted_types(data=stored))
+    np.testing.assert_array_equal(again.explain(data).values, explainer.explain(data).values)
+
+
+@pytest.mark.parametrize("measure", [PartialDependence(), ProductMarginal(), Uniform()], ids=repr)
+def test_what_the_model_ignores_gets_the_mean_to_the_last_bit(measure):
+    estimator, data, _ = fitted_model("scaled", "LinearRegression")
+    estimator[-1].coef_[[0, 2, 3, 4]] = 0.0  # age and city
+    explanation = MeasureExplainer(estimator, measure).fit(data).explain(data)
+    centred = explanation.centered().values
+    assert (centred[:, [0, 2]] == 0.0).all()
+    assert (centred[:, 1] != 0.0).any()
+
+
+def test_describe():
+    estimator, data, _ = fitted_model("gaps", "Ridge")
+    text = MeasureExplainer(estimator).fit(data).describe()
+    assert "an additive model of 4 columns" in text and "engine additive, exact" in text
+
+
+# -- curves --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("preparation", ["scaled", "gaps", "splines"])
+def test_curves(preparation):
+    estimator, data, f = fitted_model(preparation, "LogisticRegression")
+    explainer = MeasureExplainer(estimator, "partial_dependence").fit(data)
+    values = explainer.explain(data).values
+    for k, name in enumerate(data.columns):
+        curve = explainer.curve(name)
+        np.testing.assert_array_equal(curve(data[name]), values[:, k])
+    numbers = explainer.curve("size").to_frame()
+    assert explainer.curve("size").kind == "function"
+    np.testing.assert_array_equal(numbers["x"], np.sort(data["size"]))
+    levels = explainer.curve("city").to_frame()
+    assert explainer.curve("city").kind == "levels"
+    assert levels["level"].dropna().tolist() == ["Bonn", "Kiel", "Ulm", "missing", "any other"]
+    raw = pd.Series(["Bonn", "Kiel", "Ulm", None, "Rome"], dtype="str")
+    wanted = [f(data.assign(city=pd.Series([v] * N, dtype="str"))).mean() for v in raw]
+    np.testing.assert_allclose(levels["value"], wanted, rtol=1e-12)
+    if preparation != "scaled":
+        shown = explainer.curve("code").to_frame()["level"].tolist()
+        assert shown[:4] == [1, 2, 3, 4] and "any other" in shown
+
+
+def test_curves_of_several_outputs():
+    estimator, data, _ = fitted_model("gaps", "LogisticRegressionCV")
+    explainer = MeasureExplainer(estimator).fit(data)
+    frame = explainer.curve("city").to_frame()
+    assert list(frame) == ["level", "kind", "value_high", "value_low", "value_mid"]
+    one = explainer.curve("city", output="low").to_frame()
+    np.testing.assert_array_equal(one["value"], frame["value_low"])
+
+
+# -- readers -------------------------------------------------------------------------------------
+
+NUMBERS = X[["age", "size", "code"]]
+
+
+def test_members_of_ensembles():
+    ridge, lasso = linear_model.Ridge(), linear_model.Lasso(alpha=0.1)
+    for model in (
+        VotingRegressor(
+            [("a", ridge), ("b", make_pipeline(StandardScaler(), lasso))], weights=[1, 3]
+        ),
+        BaggingRegressor(ridge, 4, max_features=2, random_state=0),
+    ):
+        model.fit(NUMBERS, SCORE)
+        f = lambda Z, model=model: model.predict(Z)[:, None]  # noqa: E731
+        agrees(model, f, NUMBERS[:9], NUMBERS[20:], PartialDependence() - ProductMarginal())
+
+
+def test_steps_that_mix_columns_are_a_black_box():
+    model = make_pipeline(PCA(2), linear_model.Ridge()).fit(NUMBERS, SCORE)
+    explainer = MeasureExplainer(model, "partial_dependence").fit(NUMBERS)
+    assert "PCA" in explainer.describe() and explainer.engine_ == ("finite_sum",)
+
+
+def test_scales_of_generalised_linear_models():
+    y = TARGETS["positive"]
+    model = linear_model.TweedieRegressor(power=0, link="log").fit(NUMBERS, y)
+    explainer = MeasureExplainer(model).fit(NUMBERS)
+    assert isinstance(explainer.pieces_, Additive)
+    np.testing.assert_allclose(
+        explainer.explain(NUMBERS).predictions, np.log(model.predict(NUMBERS))
+    )
+    assert isinstance(MeasureExplainer(model, output="predict").fit(NUMBERS).pieces_, BlackBox)
+    identity = linear_model.TweedieRegressor(power=0).fit(NUMBERS, y)
+    for output in ("auto", "predict", "raw"):
+        explainer = MeasureExplainer(identity, output=output).fit(NUMBERS)
+        assert isinstance(explainer.pieces_, Additive)
+        np.testing.assert_allclose(
+            explainer.explain(NUMBERS).predictions, identity.predict(NUMBERS)
+        )
+
+
+def test_probabilities_of_a_logistic_regression_are_a_black_box():
+    model = linear_model.LogisticRegression(max_iter=500).fit(NUMBERS, TARGETS["binary"])
+    assert MeasureExplainer(model, "partial_dependence", output="proba").fit(NUMBERS).engine_ == (
+        "finite_sum",
+    )
+
+
+def test_sparse_coefficients_and_single_precision():
+    model = linear_model.LogisticRegression(max_iter=500).fit(NUMBERS, TARGETS["classes"])
+    dense = MeasureExplainer(model, "partial_dependence").fit(NUMBERS).explain(NUMBERS).values
+    model.sparsify()
+    assert sparse.issparse(model.coef_)
+    np.testing.assert_array_equal(
+        MeasureExplainer(model, "partial_dependence").fit(NUMBERS).explain(NUMBERS).values, dense
+    )
+    single = NUMBERS.to_numpy(np.float32)
+    model = linear_model.Ridge().fit(single, SCORE.astype(np.float32))
+    assert model.coef_.dtype == np.float32
+    explainer = MeasureExplainer(model, "partial_dependence").fit(single)
+    assert explainer.engine_ == ("additive",)
+
+
+def test_a_model_that_says_something_else_is_a_black_box():
+    class Clipped(linear_model.LinearRegression):
+        def predict(self, X):
+            return np.maximum(super().predict(X), 4.0)
+
+    with pytest.warns(UserWarning, match="Clipped does not add up to what its predict returns"):
+        explainer = MeasureExplainer(Clipped().fit(NUMBERS, SCORE), "partial_dependence").fit(
+            NUMBERS
+        )
+    assert explainer.engine_ == ("finite_sum",)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_numbers_that_the_model_refuses(bad):
+    explainer = MeasureExplainer(linear_model.Ridge().fit(NUMBERS, SCORE)).fit(NUMBERS)
+    frame = NUMBERS.assign(size=bad)
+    for call in (explainer.partial_fit, explainer.explain, explainer.transform):
+        with pytest.raises(ValueError, match=r"(?s)the model refuses X.*'size'"):
+            call(frame)
+    with pytest.raises(ValueError, match="the model refuses X"):
+        explainer.curve("size")([bad])
+
+
+# -- interpret's EBM -----------------------------------------------------------------------------
+
+
+def boosting_machine(kind, y, data=GAPS, **settings):
+    """A small EBM."""
+    glassbox = pytest.importorskip("interpret.glassbox")
+    small = {"interactions": 0, "outer_bags": 1, "max_rounds": 30, "n_jobs": 1, **settings}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of missing values, which its pictures do not show
+        return getattr(glassbox, f"ExplainableBoosting{kind}")(**small).fit(data, TARGETS[y])
+
+
+@pytest.mark.parametrize(
+    "kind, y, settings",
+    [
+        ("Regressor", "number", {}),
+        ("Regressor", "positive", {"objective": "poisson_deviance"}),
+        ("Classifier", "binary", {}),
+        ("Classifier", "classes", {}),
+    ],
+)
+def test_explainable_boosting_machines(kind, y, settings):
+    model = boosting_machine(kind, y, **settings)
+    method = model.predict if kind == "Regressor" else model.decision_function
+
+    def f(Z):
+        values = method(Z).reshape(len(Z), -1)
+        return np.log(values) if settings else values
+
+    rows = GAPS[20:26]
+    agrees(model, f, GAPS[:9], rows, PartialDependence() - 0.5 * Expectation())
+    explainer = agrees(model, f, GAPS[:4], rows, ProductMarginal())
+    curve = explainer.curve("city")
+    assert curve.kind == "levels"
+    assert set(curve.to_frame()["level"]) == {"Ulm", "Bonn", "Kiel", "missing", "any other"}
+
+
+def test_the_uniform_law_on_a_boosting_machine():
+    data = X[["size", "age"]]
+    model = boosting_machine("Regressor", "number", data)
+    got = MeasureExplainer(model, Uniform()).fit(data).explain(data[:3]).values[:, 0]
+    low, high = data["age"].min(), data["age"].max()
+    cuts = model.bins_[1][0]
+    ends = np.r_[low, cuts[(low < cuts) & (cuts < high)], high]
+    middle = ends[:-1] + np.diff(ends) / 2
+    for i in range(3):
+        rows = pd.DataFrame({"size": data["size"].iloc[i], "age": middle})
+        wanted = np.diff(ends) @ model.predict(rows) / (high - low)
+        np.testing.assert_allclose(got[i], wanted, rtol=1e-10)
+
+
+def test_interactions_are_named():
+    model = boosting_machine("Regressor", "number", interactions=[("age", "size")])
+    explainer = MeasureExplainer(model, "partial_dependence").fit(GAPS[:5])
+    assert explainer.engine_ == ("finite_sum",)
+    assert "age & size" in explainer.describe()

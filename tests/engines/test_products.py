@@ -1,0 +1,681 @@
+"""RBF kernel machines: the library equals the definition, which only asks the model."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from sklearn.compose import TransformedTargetRegressor, make_column_transformer
+from sklearn.decomposition import PCA
+from sklearn.ensemble import (
+    BaggingRegressor,
+    RandomForestRegressor,
+    StackingRegressor,
+    VotingRegressor,
+)
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, RationalQuadratic
+from sklearn.gaussian_process.kernels import WhiteKernel as White
+from sklearn.impute import SimpleImputer
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV
+from sklearn.multioutput import MultiOutputRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    KBinsDiscretizer,
+    MinMaxScaler,
+    OneHotEncoder,
+    QuantileTransformer,
+    SplineTransformer,
+    StandardScaler,
+)
+from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
+
+import skattr.engines.products.product_sums
+import skattr.pieces.preprocessing.pipeline
+from skattr import MeasureExplainer
+from skattr.measures import (
+    Baseline,
+    Coefficient,
+    Conditional,
+    Dirac,
+    Expectation,
+    PartialDependence,
+    ProductMarginal,
+    ScaledCoefficient,
+    Uniform,
+)
+from skattr.measures.factors import bumps
+from skattr.pieces import BlackBox, Products, Sum
+from tests.helpers.comparison import close, cube, flat
+from tests.oracle import Oracle, described, missing, numeric
+from tests.oracle import columns as columns_of
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:Found unknown categories"),
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+]
+
+
+# -- data and models -----------------------------------------------------------------------------
+
+rng = np.random.default_rng(0)
+N = 60
+X = pd.DataFrame(
+    {
+        "age": rng.normal(40, 10, N).round(1),
+        "size": rng.normal(size=N),
+        "city": pd.Series(rng.choice(["Ulm", "Bonn", "Kiel"], N), dtype="str"),
+        "code": rng.integers(1, 5, N),
+    }
+)
+EFFECT = X["city"].map({"Ulm": 1.0, "Bonn": -2.0, "Kiel": 0.5}).to_numpy()
+SCORE = 0.1 * X["age"].to_numpy() * EFFECT + X["size"].to_numpy() ** 2 + 0.3 * X["code"].to_numpy()
+TARGETS = {
+    "number": SCORE,
+    "binary": np.where(SCORE > np.median(SCORE), "yes", "no"),
+    "classes": np.array(["low", "mid", "high"])[np.digitize(SCORE, [-1, 3])],
+    "targets": np.stack([SCORE, -SCORE + X["size"], X["age"]], axis=1),
+}
+GAPS = X.assign(age=X["age"].mask(rng.random(N) < 0.2), city=X["city"].mask(rng.random(N) < 0.2))
+NUMBERS = X[["size", "age", "code"]].to_numpy() / [1, 10, 2]
+
+
+def one_hot(**settings):
+    return OneHotEncoder(**{"handle_unknown": "ignore", "sparse_output": False, **settings})
+
+
+def imputed():
+    return make_pipeline(SimpleImputer(add_indicator=True), StandardScaler())
+
+
+PREPARATIONS = {
+    "scaled": (lambda: make_column_transformer(
+        (StandardScaler(), ["age", "size"]), (one_hot(), ["city"]), remainder="passthrough"), X),
+    "gaps": (lambda: make_column_transformer(
+        (imputed(), ["age"]), (StandardScaler(), ["size"]), (one_hot(), ["city", "code"])), GAPS),
+    "curved": (lambda: make_column_transformer(
+        (SplineTransformer(4), ["age"]), (QuantileTransformer(n_quantiles=9), ["size"]),
+        (one_hot(), ["code", "city"])), X),
+    "sparse": (lambda: make_column_transformer(
+        (one_hot(sparse_output=True), ["city", "code"]),
+        (MinMaxScaler(clip=True), ["size", "age"]), sparse_threshold=1.0), X),
+}  # fmt: skip
+
+
+def process(kernel=None, **settings):
+    return GaussianProcessRegressor(kernel, optimizer=None, alpha=1e-2, **settings)
+
+
+MODELS = {
+    "SVR": (SVR, "number"),
+    "NuSVR": (lambda: NuSVR(gamma=0.3, C=5.0), "number"),
+    "SVC": (SVC, "binary"),
+    "SVC of pairs": (lambda: SVC(decision_function_shape="ovo"), "classes"),
+    "NuSVC of pairs": (lambda: NuSVC(nu=0.3, decision_function_shape="ovo"), "classes"),
+    "OneClassSVM": (OneClassSVM, "number"),
+    "KernelRidge": (lambda: KernelRidge(kernel="rbf", gamma=0.2), "number"),
+    "KernelRidge of targets": (lambda: KernelRidge(kernel="rbf"), "targets"),
+    "process": (process, "number"),
+    "process of a sum": (lambda: process(
+        ConstantKernel(2.0) * RBF(0.7) + ConstantKernel(0.5) * RBF(3.0) * RBF(2.0)
+        + ConstantKernel(4.0) + White(0.1), normalize_y=True), "number"),
+    "process of targets": (
+        lambda: process(RBF(1.5) + White(0.2), normalize_y=True), "targets"),
+    "smooth Matern": (lambda: process(Matern(1.2, nu=np.inf)), "number"),
+}  # fmt: skip
+DENSE = [name for name in MODELS if "process" in name or "Matern" in name]
+
+
+def fitted_model(preparation, name):
+    """A pipeline, its background and f, which asks only for what scikit-learn answers."""
+    build, data = PREPARATIONS[preparation]
+    model, target = MODELS[name]
+    pipeline = make_pipeline(build(), model()).fit(data, TARGETS[target])
+    decides = hasattr(pipeline, "decision_function")
+
+    def f(Z):
+        return np.reshape(
+            pipeline.decision_function(Z) if decides else pipeline.predict(Z), (len(Z), -1)
+        )
+
+    return pipeline, data, f
+
+
+def nodes_on(low, high, panels):
+    """Gauss-Legendre nodes and weights on panels of [low, high]."""
+    nodes, weights = np.polynomial.legendre.leggauss(16)
+    ends = np.linspace(low, high, panels + 1)
+    half = (ends[1:] - ends[:-1])[:, None] / 2
+    return (ends[:-1, None] + half * (nodes + 1)).ravel(), (half * weights).ravel()
+
+
+class Smooth(Oracle):
+    """The definition, with uniform laws by Gauss-Legendre nodes between the breaks."""
+
+    def uniform(self, k):
+        values = columns_of(self.X)[k]
+        if not numeric(values) or k in self.levels:
+            return super().uniform(k)
+        values = values[~missing(values)]
+        low, high = (self.domain or {}).get(k, (values.min(), values.max()))
+        if low == high:
+            return np.array([low]), np.ones(1)
+        nodes, weights = np.polynomial.legendre.leggauss(32)
+        return (low + high) / 2 + nodes * (high - low) / 2, weights / 2
+
+
+def agrees(estimator, f, background, rows, measure, weight=None, own=None, **settings):
+    """Values, base value and offset equal the definition; returns the explainer."""
+    oracle = Smooth(f, background, weight, levels=settings.pop("levels", ()))
+    rounding = settings.pop("rounding", 0.0)  # of f itself
+    own = own or [(k,) for k in range(background.shape[1])]
+    explainer = MeasureExplainer(estimator, measure, **settings)
+    explainer.fit(background, sample_weight=weight)
+    assert set(explainer.engine_) <= {"products", "evaluation"}, explainer.describe()
+    assert explainer.exact_
+    explanation = explainer.explain(rows)
+    terms = described(measure)
+    wanted = oracle.values(terms, rows, own)
+    tolerance = oracle.tolerance() * max(1.0, sum(abs(c) for c, _, _ in terms)) + rounding
+    close(cube(explanation.values), wanted, tolerance, f"values of {measure}")
+    close(flat(explainer.base_value_), oracle.base_value(), tolerance, "base_value_")
+    close(flat(explanation.offset), oracle.offset(terms), tolerance, "offset")
+    return explainer
+
+
+WEIGHT = np.arange(12) % 3 + 0.0
+POINT = {"age": 30.0, "size": 0.1, "city": "Bonn", "code": 2}
+GROUPS = {"g": ["city", "age"]}
+OWN = [(0, 2), (1,), (3,)]
+
+
+# -- rows and products ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("preparation", PREPARATIONS)
+@pytest.mark.parametrize("name", MODELS)
+def test_every_kernel_machine(name, preparation):
+    if preparation == "sparse" and name in DENSE:
+        pytest.skip("it takes no sparse table")
+    estimator, data, f = fitted_model(preparation, name)
+    rows = data[20:23]
+    agrees(estimator, f, data[:12], rows, PartialDependence(), WEIGHT)
+    few = data[:5]
+    agrees(estimator, f, few, rows, ProductMarginal() - 2 * Expectation("product"), WEIGHT[:5])
+
+
+@pytest.mark.parametrize("preparation", PREPARATIONS)
+@pytest.mark.parametrize("name", ["SVR", "KernelRidge of targets"])
+def test_combinations_and_groups(name, preparation):
+    estimator, data, f = fitted_model(preparation, name)
+    rows = data[20:25]
+    measure = PartialDependence() - 0.5 * Dirac() + 3 * Baseline(POINT) - Expectation()
+    agrees(estimator, f, data[:10], rows, measure)
+    agrees(estimator, f, data[:9], rows, PartialDependence(), own=OWN, groups=GROUPS)
+    agrees(estimator, f, data[:4], rows, ProductMarginal(), own=OWN, groups=GROUPS)
+
+
+@pytest.mark.parametrize("name", ["SVR", "SVC of pairs", "process of a sum"])
+def test_uniform_laws(name):
+    estimator, data, f = fitted_model("scaled", name)
+    agrees(estimator, f, data[:9], data[20:23], Uniform())
+    agrees(estimator, f, data[:9], data[20:22], Uniform() - Expectation("uniform"))
+    agrees(estimator, f, data[:9], data[20:22], Uniform(), own=OWN, groups=GROUPS)
+    estimator, data, f = fitted_model("gaps", name)  # one-hot codes are levels
+    agrees(estimator, f, data[:9], data[20:23], Uniform(), levels=(3,))
+
+
+CORNERS = [Coefficient(), Coefficient(mass_zero=True), ScaledCoefficient(),
+           ScaledCoefficient(mass_zero=True) - Uniform(), Expectation("corner")]  # fmt: skip
+
+
+@pytest.mark.parametrize("measure", CORNERS, ids=repr)
+def test_corners(measure):
+    model = make_pipeline(StandardScaler(), SVR()).fit(NUMBERS, SCORE)
+
+    def f(Z):
+        return model.predict(Z)[:, None]
+
+    agrees(model, f, NUMBERS[:9], NUMBERS[20:23], measure, np.arange(9) % 3 + 0.5)
+    agrees(model, f, NUMBERS[:9], NUMBERS[20:23], measure, own=[(0, 2), (1,)],
+           groups={"g": ["x0", "x2"]})  # fmt: skip
+
+
+STEPS = {
+    "splines": lambda: SplineTransformer(5, degree=2),
+    "bins": lambda: KBinsDiscretizer(
+        4, encode="onehot-dense", quantile_method="averaged_inverted_cdf"
+    ),
+    "clipped": lambda: MinMaxScaler(clip=True),
+    "exponential": lambda: FunctionTransformer(np.exp),
+}
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_uniform_laws_behind_curved_steps(name):
+    """The integral over the other column, by very many midpoints of `predict` itself."""
+    values = X[["size", "age"]].to_numpy() / [1, 20]
+    domain = np.array([[-4.0, 3.0], [0.5, 4.0]])
+    model = make_pipeline(STEPS[name](), SVR()).fit(values, SCORE)
+    got = MeasureExplainer(model, Uniform(), domain=domain).fit(values).explain(values[:3]).values
+    share = (np.arange(50_000) + 0.5) / 50_000
+    for i in range(2):
+        for k in range(2):
+            rows = np.tile(values[i], (len(share), 1))
+            low, high = domain[1 - k]
+            rows[:, 1 - k] = low + (high - low) * share
+            np.testing.assert_allclose(got[i, k], model.predict(rows).mean(), atol=5e-5)
+
+
+def test_uniform_laws_behind_curved_steps_that_quadrature_might_miss_are_refused():
+    """Better an estimate than a wrong number; behind a line there is a closed form."""
+    curved = make_pipeline(FunctionTransformer(np.exp), SVR(gamma=1e8)).fit(NUMBERS, SCORE)
+    with pytest.raises(ValueError, match=r"x0.*not known exactly"):
+        MeasureExplainer(curved, Uniform(), engine="exact").fit(NUMBERS)
+    bins = KBinsDiscretizer(4, encode="onehot-dense", strategy="uniform")
+    unknown = make_pipeline(StandardScaler(), bins, SVR()).fit(NUMBERS, SCORE)
+    with pytest.raises(ValueError, match="not known exactly"):
+        MeasureExplainer(unknown, Uniform(), engine="exact").fit(NUMBERS)
+    assert not MeasureExplainer(unknown, Uniform(), tol=0.1).fit(NUMBERS).exact_
+
+
+@pytest.mark.parametrize("square", [0.0, 1e-20, 1e-6, 0.1, 0.249, 0.2501, 1.0, 30.0, 1e6, 1e12])
+@pytest.mark.parametrize("far", [0.0, 0.3, 1.0, 2.5, 20.0])
+def test_means_of_bumps(square, far):
+    """Against panels of many nodes around the bump."""
+    center = far / np.sqrt(square) if square else 0.0
+    reach = 30 / np.sqrt(square) if square else np.inf
+    low, high = max(-1.0, center - reach), min(1.0, center + reach)
+    wanted = 0.0
+    if low < high:
+        u, weights = nodes_on(low, high, 40)
+        wanted = weights @ np.exp(-square * (u - center) ** 2) / 2
+    got = bumps.uniform(np.array([square, square]), np.array([center, -center]))
+    np.testing.assert_allclose(got, wanted, rtol=2e-12, atol=1e-100)
+    peak, reach = 2 * square * center / (1 + 2 * square), 12 / np.sqrt(1 + 2 * square)
+    u, weights = nodes_on(peak - reach, peak + reach, 40)
+    wanted = weights @ (np.exp(-square * (u - center) ** 2) * stats.norm.pdf(u))
+    got = bumps.normal(np.array([square]), np.array([center]))
+    np.testing.assert_allclose(got, wanted, rtol=2e-12, atol=1e-100)
+
+
+# -- conditional measures ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("estimator", ["kernel", "local_linear", "knn"])
+@pytest.mark.parametrize("preparation, name", [("gaps", "SVR"), ("curved", "SVC of pairs")])
+def test_conditional_by_rows(preparation, name, estimator):
+    model, data, f = fitted_model(preparation, name)
+    weight = np.arange(40) % 3 + 0.0
+    for groups in (None, GROUPS):
+        values = []
+        for engine in ("binned_products", "finite_sum"):
+            measure = Conditional(estimator) - Expectation()
+            explainer = MeasureExplainer(model, measure, engine=engine, groups=groups)
+            explainer.fit(data[:40], sample_weight=weight)
+            assert explainer.engine_[0] == engine
+            values.append(explainer.explain(data[30:50]))
+        spread = np.std(f(data[:40]), axis=0).max()
+        np.testing.assert_allclose(values[0].values, values[1].values, atol=1e-10 * spread)
+        np.testing.assert_allclose(values[0].offset, values[1].offset, atol=1e-10 * spread)
+
+
+CLUSTERS = np.concatenate([NUMBERS, NUMBERS - [-4, 0, 0], NUMBERS * [1, 0.5, 1] - [0, 0, 6]])
+HEIGHT = np.sin(CLUSTERS[:, 0]) * CLUSTERS[:, 1] + 0.1 * CLUSTERS[:, 2] ** 2
+
+
+@pytest.mark.parametrize("name", ["SVR", "KernelRidge of targets", "process of a sum"])
+def test_diagonal_mixtures(name):
+    model, target = MODELS[name]
+    y = np.stack([HEIGHT] * 3, axis=1) * [1, 2, 3] if target == "targets" else HEIGHT
+    estimator = make_pipeline(StandardScaler(), model()).fit(CLUSTERS, y)
+    for groups in (None, {"g": ["x2", "x0"]}):
+        ours = MeasureExplainer(estimator, Conditional("gmm", n_components=4), groups=groups)
+        ours.fit(CLUSTERS)
+        assert ours.engine_ == ("mixed_products",) and ours.exact_
+        got = ours.explain(CLUSTERS[::30])
+        assert got.std_error is None
+        other = MeasureExplainer(
+            estimator, ours.measure, engine="quasi_monte_carlo", groups=groups, random_state=0
+        ).fit(CLUSTERS)
+        wanted = other.explain(CLUSTERS[::30])
+        assert (np.abs(got.values - wanted.values) <= 5 * wanted.std_error + 1e-9).all()
+        np.testing.assert_allclose(got.base_value, np.mean(estimator.predict(CLUSTERS), axis=0))
+
+
+def test_a_mixture_by_the_formula():
+    """Two columns: Σ_c π_c(t) ∫ f(t, y) N(y; m_c, s_c²) dy, by many nodes of predict."""
+    Z = CLUSTERS[:, [0, 1]]
+    model = SVR(gamma=0.5).fit(Z, HEIGHT)
+    explainer = MeasureExplainer(model, Conditional("gmm", n_components=3)).fit(Z)
+    law = explainer.measure_.family_
+    u = np.linspace(-9, 9, 4001)
+    density = stats.norm.pdf(u) * (u[1] - u[0])
+    for x in Z[::25]:
+        got = explainer.explain(x[None]).values[0]
+        for j, k in ((0, 1), (1, 0)):
+            shares = law.weights * stats.norm.pdf(x[j], law.means[:, j], law.scales[:, j])
+            wanted = 0.0
+            for c, share in enumerate(shares / shares.sum()):
+                rows = np.tile(x, (len(u), 1))
+                rows[:, k] = law.means[c, k] + law.scales[c, k] * u
+                wanted += share * density @ model.predict(rows)
+            np.testing.assert_allclose(got[j], wanted, rtol=1e-9, atol=1e-10)
+
+
+def test_a_mixture_behind_a_curve_is_estimated():
+    model = make_pipeline(FunctionTransformer(np.exp), StandardScaler(), SVR())
+    model.fit(NUMBERS, SCORE)
+    explainer = MeasureExplainer(model, Conditional("gmm"), tol=0.1).fit(NUMBERS)
+    assert explainer.engine_ == ("quasi_monte_carlo",)
+    with pytest.raises(ValueError, match="affine"):
+        MeasureExplainer(model, Conditional("gmm"), engine="mixed_products").fit(NUMBERS)
+
+
+# -- corners -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("gamma", [1e-300, 1e-12, 1e-3, 30.0, 1e6, 1e300])
+@pytest.mark.parametrize("measure", [PartialDependence(), ProductMarginal()], ids=repr)
+def test_wide_and_narrow_kernels(gamma, measure):
+    model = SVR(gamma=gamma, C=10.0).fit(NUMBERS, SCORE)
+    f = lambda Z: model.predict(Z)[:, None]  # noqa: E731
+    rounding = 1e-15 * np.abs(model.dual_coef_).sum()
+    agrees(model, f, NUMBERS[:8], NUMBERS[:8], measure, rounding=rounding)
+
+
+@pytest.mark.parametrize("gamma", [1e-300, 1e-12, 1e-3, 0.5, 1e3, 1e10])
+def test_uniform_laws_of_wide_and_narrow_kernels(gamma):
+    """One column is free: many nodes, or what is left of bumps that are narrow."""
+    Z = NUMBERS[:, :2]
+    model = SVR(gamma=gamma, C=10.0).fit(Z, SCORE)
+    got = MeasureExplainer(model, Uniform()).fit(Z).explain(Z[:4]).values
+    low, high = Z[:, 1].min(), Z[:, 1].max()
+    nodes, weights = nodes_on(low, high, 200)
+    for i in range(4):
+        rows = np.tile(Z[i], (len(nodes), 1))
+        rows[:, 1] = nodes
+        wanted = weights @ model.predict(rows) / (high - low)
+        if gamma > 1e6:  # whole bumps, but for those at the ends
+            own = np.exp(-gamma * (model.support_vectors_[:, 0] - Z[i, 0]) ** 2)
+            at = model.support_vectors_[:, 1]
+            inside = np.where((at == low) | (at == high), 0.5, 1.0)
+            bump = np.sqrt(np.pi / gamma) / (high - low) * inside
+            wanted = model.intercept_[0] + model.dual_coef_[0] @ (own * bump)
+        np.testing.assert_allclose(got[i, 0], wanted, rtol=1e-11)
+
+
+def test_one_support_vector_and_none():
+    Z = np.array([[0.0, 1.0], [2.0, 1.0], [3.0, 1.0]])
+    for y, n in (([0.0, 0.0, 5.0], None), ([0.0, 0.0, 0.0], 0)):
+        model = SVR(epsilon=1.0).fit(Z, y)
+        assert n is None or len(model.support_) == n
+        for measure in (PartialDependence(), ProductMarginal(), Uniform()):
+            agrees(model, lambda Z, m=model: m.predict(Z)[:, None], Z, Z + 0.5, measure)
+    one = OneClassSVM(nu=0.5).fit(Z[:1])
+    assert len(one.support_) == 1
+    agrees(one, lambda Z: one.decision_function(Z)[:, None], Z, Z, PartialDependence())
+
+
+def test_constant_columns():
+    Z = np.column_stack([NUMBERS, np.full(N, 3.0)])
+    model = SVR().fit(Z, SCORE)
+    for measure in (PartialDependence(), ProductMarginal(), Uniform(), Conditional("gmm")):
+        explanation = MeasureExplainer(model, measure).fit(Z).explain(Z[:5])
+        if measure.reference().law != "joint" or isinstance(measure, PartialDependence):
+            np.testing.assert_allclose(explanation.centered().values[:, 3], 0, atol=1e-12)
+
+
+@pytest.mark.parametrize("measure", [PartialDependence(), ProductMarginal(), Uniform()], ids=repr)
+def test_what_the_model_ignores_gets_the_mean_to_the_last_bit(measure):
+    steps = make_column_transformer((StandardScaler(), ["age"]), (one_hot(), ["city"]))
+    model = make_pipeline(steps, SVR()).fit(X, SCORE)
+    weight = rng.random(N)
+    explainer = MeasureExplainer(model, measure).fit(X, sample_weight=weight)
+    centred = explainer.explain(X).centered().values
+    assert (centred[:, [1, 3]] == 0.0).all()
+    assert (centred[:, [0, 2]] != 0.0).any()
+
+
+def test_noise_has_no_part_in_the_mean_even_at_training_points():
+    kernel = ConstantKernel(1.5) * RBF([1.0, 2.0, 0.5]) + White(0.7) + White(0.2) * RBF(1.0)
+    model = process(kernel).fit(NUMBERS, SCORE)
+    pieces = MeasureExplainer(model, "partial_dependence").fit(NUMBERS).pieces_
+    assert isinstance(pieces, Products)
+    np.testing.assert_allclose(pieces.reading(NUMBERS)[0][:, 0], model.predict(NUMBERS), rtol=1e-10)
+    model = process(kernel).fit(NUMBERS, SCORE)
+    agrees(
+        model, lambda Z: model.predict(Z)[:, None], NUMBERS[:9], NUMBERS[:9], PartialDependence()
+    )
+    noise = process(White(1.0) * RBF(1.0), normalize_y=True).fit(NUMBERS, SCORE)
+    explainer = MeasureExplainer(noise, "partial_dependence").fit(NUMBERS)
+    assert explainer.engine_ == ("products",)
+    np.testing.assert_allclose(explainer.explain(NUMBERS[:3]).values, SCORE.mean())
+
+
+def test_a_process_that_learned_its_kernel():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        kernel = ConstantKernel() * RBF([1.0, 1.0, 1.0]) + White()
+        model = GaussianProcessRegressor(kernel, random_state=0).fit(NUMBERS, SCORE)
+    f = lambda Z: model.predict(Z)[:, None]  # noqa: E731
+    agrees(model, f, NUMBERS[:9], NUMBERS[:9], PartialDependence() - Expectation())
+
+
+@pytest.mark.parametrize("name", ["SVR", "KernelRidge", "process"])
+def test_single_precision(name):
+    Z = NUMBERS.astype(np.float32)
+    model = MODELS[name][0]().fit(Z, SCORE)
+    explainer = MeasureExplainer(model, "partial_dependence").fit(Z)
+    assert explainer.engine_ == ("products",)
+    wanted = (
+        MeasureExplainer(model, "partial_dependence", engine="finite_sum")
+        .fit(Z)
+        .explain(Z[:3])
+        .values
+    )
+    np.testing.assert_allclose(explainer.explain(Z[:3]).values, wanted, rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_what_predict_refuses_is_refused(name):
+    build, target = MODELS[name]
+    model = build().fit(NUMBERS, TARGETS[target])
+    gaps = NUMBERS.copy()
+    gaps[3, 1] = np.nan
+    with pytest.raises(ValueError, match=r"x1.*missing"):
+        MeasureExplainer(model).fit(NUMBERS).explain(gaps, predictions=False)
+    with pytest.raises(ValueError, match=r"NaN|missing"):
+        MeasureExplainer(model).fit(gaps)
+    gaps[3, 1] = np.inf
+    with pytest.raises(ValueError, match="infin"):
+        MeasureExplainer(model).fit(NUMBERS).explain(gaps)
+
+
+# -- what is read --------------------------------------------------------------------------------
+
+
+def test_describe_and_curves():
+    estimator, data, f = fitted_model("scaled", "SVR")
+    explainer = MeasureExplainer(estimator, PartialDependence()).fit(data)
+    assert "a sum of products" in explainer.describe()
+    assert "engine products, exact" in explainer.describe()
+    curve = explainer.curve("city")
+    assert curve.kind == "levels"
+    wanted = [f(data.assign(city=c)).mean() for c in ("Bonn", "Kiel", "Ulm", "Rom")]
+    frame = curve.to_frame()
+    assert frame["level"].to_list()[:3] == ["Bonn", "Kiel", "Ulm"]
+    np.testing.assert_allclose(frame["value"].iloc[[0, 1, 2, -1]], wanted, rtol=1e-10)
+    curve = explainer.curve("age")
+    assert curve.kind == "function"
+    ages = [20.0, 51.3]
+    np.testing.assert_allclose(curve(ages), [f(data.assign(age=a)).mean() for a in ages])
+
+
+BLACK_BOXES = {
+    "votes": (lambda: SVC(), "classes", "'ovo'"),
+    "poly": (lambda: SVR(kernel="poly"), "number", "'poly'"),
+    "ridge": (lambda: KernelRidge(kernel="laplacian"), "number", "'laplacian'"),
+    "callable": (lambda: SVR(kernel=lambda A, B: A @ B.T), "number", "kernel"),
+    "Matern": (lambda: process(Matern()), "number", "Matern"),
+    "rational": (lambda: process(RBF() + RationalQuadratic()), "number", "RationalQuadratic"),
+    "no column": (lambda: process(White(1.0)), "number", "kernel without columns"),
+    "classes": (GaussianProcessClassifier, "binary", "link"),
+    "mixed columns": (lambda: make_pipeline(PCA(2), SVR()), "number", "PCA"),
+}
+
+
+@pytest.mark.parametrize("name", BLACK_BOXES)
+def test_black_boxes_say_why(name):
+    build, target, why = BLACK_BOXES[name]
+    model = build().fit(NUMBERS, TARGETS[target])
+    explainer = MeasureExplainer(model, "partial_dependence").fit(NUMBERS[:10])
+    assert isinstance(explainer.pieces_, BlackBox)
+    assert why in explainer.describe()
+    assert explainer.engine_ == ("finite_sum",)
+
+
+def test_scales():
+    machine = SVC().fit(NUMBERS, TARGETS["binary"])
+    explainer = MeasureExplainer(machine).fit(NUMBERS)
+    assert explainer.output_names_ == ["yes"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        probable = SVC(probability=True, random_state=0).fit(NUMBERS, TARGETS["binary"])
+    text = MeasureExplainer(probable).fit(NUMBERS).describe()
+    assert "explains: decision function of yes" in text
+    proba = MeasureExplainer(probable, output="proba").fit(NUMBERS)
+    assert "a black box" in proba.describe() and "'raw'" in proba.describe()
+    pairs = SVC(decision_function_shape="ovo").fit(NUMBERS, TARGETS["classes"])
+    assert MeasureExplainer(pairs).fit(NUMBERS).output_names_ == ["0", "1", "2"]
+
+
+COMPOSITES = {
+    "search": lambda: GridSearchCV(SVR(), {"C": [1.0, 2.0]}, cv=2),
+    "scaled target": lambda: TransformedTargetRegressor(SVR(), transformer=StandardScaler()),
+    "bag": lambda: BaggingRegressor(SVR(), 3, max_features=2, random_state=0),
+    "targets": lambda: MultiOutputRegressor(SVR()),
+    "vote": lambda: VotingRegressor([("a", SVR()), ("b", KernelRidge(kernel="rbf"))]),
+}
+
+
+@pytest.mark.parametrize("name", COMPOSITES)
+def test_composites(name):
+    target = TARGETS["targets" if name == "targets" else "number"]
+    model = COMPOSITES[name]().fit(NUMBERS, target)
+    f = lambda Z: model.predict(Z).reshape(len(Z), -1)  # noqa: E731
+    agrees(model, f, NUMBERS[:9], NUMBERS[:9], PartialDependence() - Expectation())
+
+
+SUMS = {
+    "vote": lambda: VotingRegressor(
+        [("a", make_pipeline(StandardScaler(), SVR())), ("b", Ridge()),
+         ("c", RandomForestRegressor(3, max_depth=3, random_state=0))]),
+    "stack": lambda: StackingRegressor([("a", SVR()), ("b", Ridge())], Ridge(), cv=2),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SUMS)
+@pytest.mark.parametrize("kind", [PartialDependence, ProductMarginal, Conditional])
+def test_sums_with_other_pieces(name, kind):
+    model = SUMS[name]().fit(NUMBERS, SCORE)
+    explainer = MeasureExplainer(model, kind()).fit(NUMBERS[:30])
+    assert explainer.engine_ == ("addends",)
+    assert isinstance(explainer.pieces_, Sum) and "a sum of products" in explainer.describe()
+    got = explainer.explain(NUMBERS[:4]).values
+    if kind is ProductMarginal:
+        oracle = Oracle(lambda Z: model.predict(Z)[:, None], NUMBERS[:30])
+        wanted = oracle.values(described(kind()), NUMBERS[:4], [(0,), (1,), (2,)])[:, :, 0]
+    else:
+        brute = MeasureExplainer(model, kind(), engine="finite_sum").fit(NUMBERS[:30])
+        wanted = brute.explain(NUMBERS[:4]).values
+    np.testing.assert_allclose(got, wanted, atol=1e-10 * SCORE.std())
+
+
+# -- the promises --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("preparation", PREPARATIONS)
+@pytest.mark.parametrize(
+    "measure", [PartialDependence() - Expectation(), ProductMarginal(), Uniform()], ids=repr
+)
+def test_batches_equal_one_fit(preparation, measure):
+    estimator, data, _ = fitted_model(preparation, "SVR")
+    weight = np.arange(1.0, 31.0)
+    whole = MeasureExplainer(estimator, measure).fit(data[:30], sample_weight=weight)
+    parts = MeasureExplainer(estimator, measure)
+    for some in (slice(0, 4), slice(4, 11), slice(11, 30)):
+        parts.partial_fit(data[some], sample_weight=weight[some])
+    np.testing.assert_allclose(
+        parts.explain(data).values, whole.explain(data).values, rtol=1e-10, atol=1e-12
+    )
+    np.testing.assert_allclose(parts.base_value_, whole.base_value_, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "preparation, name, measure",
+    [
+        ("scaled", "SVC of pairs", PartialDependence() - ProductMarginal() + 0.3 * Uniform()),
+        ("gaps", "SVR", Conditional() - Expectation()),
+        (None, "process of a sum", Conditional("gmm", n_components=2)),
+    ],
+)
+def test_company_order_blocks_jobs_and_pickle_change_no_bit(
+    preparation, name, measure, monkeypatch
+):
+    if preparation is None:
+        data = pd.DataFrame(NUMBERS, columns=["city", "age", "size"])
+        estimator = MODELS[name][0]().fit(data, SCORE)
+    else:
+        estimator, data, _ = fitted_model(preparation, name)
+    explainer = MeasureExplainer(estimator, measure).fit(data[:20])
+    assert explainer.exact_
+    wanted = explainer.explain(data, predictions=False).values
+    order = rng.permutation(N)[:17]
+    np.testing.assert_array_equal(explainer.explain(data.iloc[order]).values, wanted[order])
+    for i in range(3):
+        np.testing.assert_array_equal(explainer.explain(data[i : i + 1]).values, wanted[[i]])
+    chosen = explainer.explain(data, features=["city", "age"]).values
+    places = [data.columns.get_loc(name) for name in ("city", "age")]
+    np.testing.assert_array_equal(chosen, wanted[:, places])
+    monkeypatch.setattr(skattr.engines.products.product_sums, "TERMS", 7)
+    monkeypatch.setattr(skattr.engines.products.product_sums, "ROWS", 3)
+    jobs = MeasureExplainer(estimator, measure, n_jobs=2).fit(data[:20])
+    np.testing.assert_array_equal(jobs.explain(data).values, wanted)
+    again = pickle.loads(pickle.dumps(explainer))
+    np.testing.assert_array_equal(again.explain(data).values, wanted)
+    monkeypatch.setattr(skattr.pieces.preprocessing.pipeline, "CHUNK", 1)
+    large = pd.concat([data] * 3, ignore_index=True)
+    np.testing.assert_array_equal(explainer.explain(large).values, np.concatenate([wanted] * 3))
+
+
+def test_blocks_of_the_background_change_nothing_but_rounding(monkeypatch):
+    estimator, data, _ = fitted_model("gaps", "SVR")
+    large = pd.concat([data] * 3, ignore_index=True)
+    for measure in (PartialDependence(), ProductMarginal(), Conditional("knn", n_neighbors=9)):
+        for groups in (None, GROUPS):
+            one = MeasureExplainer(estimator, measure, groups=groups).fit(large).explain(data[:9])
+            with monkeypatch.context() as small:
+                small.setattr(skattr.pieces.preprocessing.pipeline, "CHUNK", 1)
+                two = MeasureExplainer(estimator, measure, groups=groups).fit(large)
+                np.testing.assert_allclose(
+                    two.explain(data[:9]).values, one.values, rtol=1e-12, atol=1e-12
+                )
+
+
+def test_skops_round_trip():
+    skops_io = pytest.importorskip("skops.io")
+    model = SVR().fit(NUMBERS, SCORE)
+    explainer = MeasureExplainer(model, PartialDependence() - Uniform() + Conditional()).fit(
+        NUMBERS
+    )
+    stored = skops_io.dumps(explainer)
+    again = skops_io.loads(stored, trusted=skops_io.get_untrusted_types(data=stored))
+    np.testing.assert_array_equal(again.explain(NUMBERS).values, explainer.explain(NUMBERS).values)

@@ -1,0 +1,37 @@
+"""The sections of a report, and an explainer whose names are all hostile."""
+
+import numpy as np
+import pandas as pd
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+
+from skattr import MeasureExplainer
+
+SECTIONS = [
+    "warnings",
+    "importance",
+    "beeswarm",
+    "summary",
+    "features",
+    "row",
+    "table",
+    "checks",
+    "reproduce",
+]
+
+
+def hostile_explainer(names, levels, classes, index):
+    rng = np.random.default_rng(0)
+    n = len(levels)
+    names = [name for name in names if "\0" not in name]  # pandas cuts them
+    labels = pd.Index(names, dtype=object)  # strings of pyarrow hold no surrogates
+    index = pd.Index(index, dtype=object)
+    X = pd.DataFrame(rng.normal(size=(n, len(names))), columns=labels, index=index)
+    X[names[0]] = pd.Series(levels, index=X.index, dtype=object)
+    words = make_column_transformer((OneHotEncoder(), [names[0]]), remainder="passthrough")
+    y = np.array([*classes, *rng.choice(np.array(classes, object), n - len(classes))], object)
+    model = RandomForestClassifier(2, max_depth=2, random_state=0)
+    pipeline = make_pipeline(words, model).fit(X, y)
+    return MeasureExplainer(pipeline).fit(X), X
