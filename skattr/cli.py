@@ -324,7 +324,7 @@ def _fitted(options: argparse.Namespace) -> tuple[Any, Any]:
     from skattr import MeasureExplainer
     from skattr._files.results import load_model
     from skattr._files.tables import read_background, read_data
-    from skattr.levels import known_levels, model_columns
+    from skattr._levels import known_levels, model_columns
 
     _say(f"reading {options.model}")
     if paths.is_pickle(options.model):

@@ -20,14 +20,14 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
-from skattr import frames, models
+from skattr._inputs import frames, models
 from skattr.attributions import Attributions
 from skattr.curves import Curve
 from skattr.curves.base import ColumnFunction
 from skattr.curves.evaluated import Booleans, Evaluated, EvaluatedLevels
 from skattr.engines import Engine, RunOptions, TooCostly, is_asked_for
 from skattr.explanation import Explanation
-from skattr.inputs import (
+from skattr._inputs.checks import (
     attributions,
     check_parameters,
     check_X,
@@ -41,8 +41,8 @@ from skattr.measures import LinearCombination, Measure, as_measure
 from skattr.measures.background import Background, check_weights, drop_zero_weights
 from skattr.measures.base import as_terms, copy_terms
 from skattr.measures.learned.dependence import dependent_in_words
-from skattr.messages import brief
-from skattr.parallel import in_order
+from skattr._utils.messages import brief
+from skattr._utils.parallel import in_order
 from skattr.pieces import Pieces
 from skattr.solution.read_model import ReadModel
 from skattr.solution.seen import SeenColumns

@@ -74,7 +74,7 @@ print(code, *(name for name in {HEAVY!r} if name in sys.modules))
 
 
 def test_dir_shows_what_is_public():
-    import skattr.frames
+    import skattr._inputs.frames
     import skattr.report
 
     assert dir(skattr) == sorted(PUBLIC) == sorted(skattr.__all__)

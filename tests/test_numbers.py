@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skattr._numbers import count, decimals, fixed, formatter, number, raw, small, ticks
+from skattr._utils.numbers import count, decimals, fixed, formatter, number, raw, small, ticks
 from skattr.measures import (
     Baseline,
     Conditional,

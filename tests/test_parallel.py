@@ -6,7 +6,7 @@ import pytest
 from sklearn.neighbors import KNeighborsRegressor
 
 from skattr import MeasureExplainer
-from skattr.parallel import in_workers
+from skattr._utils.parallel import in_workers
 
 pytestmark = pytest.mark.slow
 

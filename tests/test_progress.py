@@ -7,9 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skattr import MeasureExplainer, progress
+from skattr import MeasureExplainer
+from skattr._utils import progress
 from skattr.measures import Atoms, PartialDependence, ProductMarginal
-from skattr.progress import Progress
+from skattr._utils.progress import Progress
 
 rng = np.random.default_rng(0)
 X = pd.DataFrame(rng.normal(size=(20, 3)), columns=["age", "height", "weight"])

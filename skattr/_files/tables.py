@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from skattr.frames import NUMBERS
-from skattr.values import EXACT, held, settle
+from skattr._inputs.frames import NUMBERS
+from skattr._inputs.values import EXACT, held, settle
 
 PANDAS = tuple(int(part) for part in pd.__version__.split(".")[:2])
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import qmc
 
-from skattr import frames
+from skattr._inputs import frames
 from skattr.axioms.check import check
 from skattr.measures import Measure
 from skattr.metrics.solution_sets import as_box

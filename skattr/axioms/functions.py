@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from skattr import frames
+from skattr._inputs import frames
 from skattr.measures.learned.bins import as_numbers
 from skattr.measures.signed.decomposition import Numbers
 from skattr.measures.signed.measure import Signed

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from skattr import frames
+from skattr._inputs import frames
 from skattr.axioms.functions import Cell, Symmetrised, telling
 from skattr.axioms.single import Case, other_marginals, rest_of_marginal
 from skattr.axioms.table import Finding, Witness, worst

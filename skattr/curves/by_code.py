@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skattr import frames
+from skattr._inputs import frames
 from skattr._typing import override
 from skattr.curves.base import NO_ROWS, ColumnFunction
 from skattr.pieces import Grid

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skattr import frames
+from skattr._inputs import frames
 from skattr.curves.base import ColumnFunction
-from skattr.inputs import position
+from skattr._inputs.checks import position
 
 
 class Curve:

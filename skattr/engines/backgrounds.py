@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skattr import frames
+from skattr._inputs import frames
 from skattr.measures.background import Background
 from skattr.pieces import Additive, Grid, Pieces
 

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from skattr import frames
+from skattr._inputs import frames
 from skattr.attributions import Attributions
 from skattr.curves.base import ColumnFunction
 from skattr.engines.estimates import Estimate

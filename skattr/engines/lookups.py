@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from skattr import frames
+from skattr._inputs import frames
 from skattr.curves.base import ColumnFunction
 from skattr.engines.base import Integral, Rows
 

@@ -28,7 +28,7 @@ from skattr.engines.relu.one_layer_normal import OneLayerNormal
 from skattr.engines.relu.one_layer_uniform import OneLayerUniform
 from skattr.engines.relu.polytopes import Polytopes
 from skattr.measures.base import Measure
-from skattr.messages import brief
+from skattr._utils.messages import brief
 from skattr.pieces import Pieces
 
 BOXES = (OneViolation(), BinnedRows(), BoxProducts(), BoxMixture(), Increments())

@@ -11,7 +11,7 @@ from skattr.measures.density import Density
 from skattr.measures.empirical import Baseline, Dirac, Expectation, PartialDependence
 from skattr.measures.product import ProductMarginal, Uniform
 from skattr.measures.stieltjes import Stieltjes
-from skattr.messages import brief
+from skattr._utils.messages import brief
 
 __all__ = [
     "Atoms", "Baseline", "Coefficient", "Conditional", "Density", "Dirac", "Expectation",

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from skattr import frames
+from skattr._inputs import frames
 from skattr.measures.views import AtomsView
 from skattr.measures.written import Written, as_label, as_point, same_values
 

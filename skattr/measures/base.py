@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator, clone
 
 from skattr.attributions import Attributions
 from skattr.measures.background import Background, as_background
-from skattr.messages import brief
+from skattr._utils.messages import brief
 
 
 class Measure(BaseEstimator):

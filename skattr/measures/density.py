@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from skattr import modules
+from skattr._inputs import modules
 from skattr.measures.factors.quadrature import rule_on
 from skattr.measures.written import OnDomain, as_point, ask
 

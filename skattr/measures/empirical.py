@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from skattr import frames
+from skattr._inputs import frames
 from skattr.measures.background import Background
 from skattr.measures.base import Measure
 from skattr.measures.factors.laws import Empirical, Interval, uniform_law

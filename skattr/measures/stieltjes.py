@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from skattr import frames
+from skattr._inputs import frames
 from skattr.measures.background import Background
 from skattr.measures.written import OnDomain, as_label, as_point, ask
 

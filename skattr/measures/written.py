@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from skattr import frames, modules
+from skattr._inputs import frames, modules
 from skattr._files.storage import PicklableTable
 from skattr.measures.background import Background
 from skattr.measures.base import Measure

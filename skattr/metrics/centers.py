@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from skattr import frames
-from skattr.inputs import read_domain
+from skattr._inputs import frames
+from skattr._inputs.checks import read_domain
 from skattr.measures import Measure, as_measure
 from skattr.measures.signed.decomposition import Decomposition
 

@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skattr import frames
+from skattr._inputs import frames
 from skattr.explainer import MeasureExplainer
 from skattr.explanation import Explanation
 from skattr.measures import Conditional, Measure, as_measure
-from skattr.messages import brief
+from skattr._utils.messages import brief
 
 KINDS = ("inc", "dec")
 _ROUNDING = 1e-12  # differences below this share of the numbers themselves are rounding

@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skattr import frames
+from skattr._inputs import frames
 from skattr.explainer import MeasureExplainer
 from skattr.explanation import Explanation
 from skattr.measures.background import as_background
-from skattr.messages import brief
+from skattr._utils.messages import brief
 
 ORDERS = ("size", "value")
 

@@ -26,7 +26,7 @@ from skattr.measures import Atoms
 from skattr.metrics.linear import as_models
 from skattr.metrics.solution_sets import as_box
 from skattr.optimize.losses import NAMED
-from skattr.progress import Progress
+from skattr._utils.progress import Progress
 
 CONSTRAINTS = ("sensitive", "probability", None)
 SECANTS = 40  # of a line search, at most

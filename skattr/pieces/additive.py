@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from skattr import frames
+from skattr._inputs import frames
 from skattr._typing import override
 from skattr.pieces.cells.levels import few_levels
 from skattr.pieces.columnwise import Columnwise

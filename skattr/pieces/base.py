@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
 
-from skattr import frames
+from skattr._inputs import frames
 from skattr._files.storage import PicklableTable
 from skattr.pieces.outputs import Output
 

@@ -6,7 +6,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from skattr import frames
+from skattr._inputs import frames
 from skattr._typing import override
 from skattr.pieces.base import Pieces
 from skattr.pieces.cells.levels import MISSING_VALUES, unknown_level

@@ -13,9 +13,9 @@ from scipy.special import expit, softmax
 from sklearn.base import is_classifier
 from sklearn.utils import get_tags
 
-from skattr import frames, modules
-from skattr.messages import brief
-from skattr.models import works_in_place
+from skattr._inputs import frames, modules
+from skattr._utils.messages import brief
+from skattr._inputs.models import works_in_place
 
 SCALES = ("auto", "raw", "proba", "predict")
 LABELLERS = ("clusterer", "outlier_detector", "density_estimator")  # predict returns labels

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skattr import frames
+from skattr._inputs import frames
 from skattr._typing import override
 from skattr.kernels import bumps
 from skattr.pieces.columnwise import Columnwise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from skattr import frames
+from skattr._inputs import frames
 from skattr.pieces import readers
 from skattr.pieces.base import Pieces, Unreadable, unwrap
 from skattr.pieces.black_box import BlackBox

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import block_diag
 
-from skattr import frames
+from skattr._inputs import frames
 from skattr._typing import override
 from skattr.pieces.columnwise import Columnwise
 from skattr.pieces.outputs import Output

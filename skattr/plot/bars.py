@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from skattr._numbers import MINUS, formatter
+from skattr._utils.numbers import MINUS, formatter
 from skattr.explanation import Explanation
 from skattr.plot import drawing
 from skattr.plot.selection import Selection, mean_and_error

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from skattr._numbers import count, raw
-from skattr.messages import brief
+from skattr._utils.numbers import count, raw
+from skattr._utils.messages import brief
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from skattr._numbers import count
+from skattr._utils.numbers import count
 from skattr.pieces import ReluNetwork
 from skattr.plot import drawing
 from skattr.plot.selection import check_count, output_positions

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
 
-from skattr import frames
+from skattr._inputs import frames
 from skattr.explanation import Explanation, positions
 from skattr.plot import drawing
 from skattr.plot.selection import Selection, check_count

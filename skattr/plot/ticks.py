@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from skattr._numbers import ticks as tick_labels
+from skattr._utils.numbers import ticks as tick_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from skattr import frames, models
-from skattr._numbers import count, formatter, small
+from skattr._inputs import frames, models
+from skattr._utils.numbers import count, formatter, small
 from skattr._version import __version__
 from skattr.explanation import Explanation
 from skattr.report.tables import Column

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skattr import frames
+from skattr._inputs import frames
 from skattr.explanation import Explanation
 from skattr.report.tables import Column, spread_rows
 from skattr.report.words import shown

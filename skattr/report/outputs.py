@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from skattr._numbers import decimals, formatter, small
+from skattr._utils.numbers import decimals, formatter, small
 from skattr.explanation import Explanation
 from skattr.report import figures
 from skattr.report.settings import Settings

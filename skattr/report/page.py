@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from skattr._numbers import fixed
+from skattr._utils.numbers import fixed
 from skattr.explanation import Explanation
 from skattr.report import facts, figures
 from skattr.report.outputs import output_parts, table_data

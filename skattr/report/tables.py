@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skattr import frames
-from skattr._numbers import count, formatter
+from skattr._inputs import frames
+from skattr._utils.numbers import count, formatter
 from skattr.curves import Curve
 from skattr.explanation import Explanation, positions
 from skattr.report.words import shown, shown_value

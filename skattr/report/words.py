@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from skattr._numbers import raw
+from skattr._utils.numbers import raw
 from skattr.measures import Measure
 from skattr.measures.base import as_terms
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from skattr import frames
+from skattr._inputs import frames
 from skattr._files.storage import PicklableTable
 from skattr.engines import Rows
-from skattr.inputs import named_outputs
+from skattr._inputs.checks import named_outputs
 from skattr.pieces import Grid, Output, Pieces, as_pieces, choose_output
 from skattr.pieces.preprocessing.row_independence import check_row_independence
 

@@ -35,7 +35,7 @@ from skattr.measures import (
     Uniform,
 )
 from skattr.report.words import shown_value
-from skattr.values import as_objects, settle
+from skattr._inputs.values import as_objects, settle
 
 pytestmark = pytest.mark.filterwarnings("ignore:Found unknown categories")
 try:

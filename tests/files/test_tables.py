@@ -20,7 +20,7 @@ from sklearn.tree import DecisionTreeRegressor
 from skattr import MeasureExplainer, cli
 from skattr._files import tables
 from skattr._files.tables import read_as, read_background, read_data
-from skattr.levels import known_levels, model_columns
+from skattr._levels import known_levels, model_columns
 
 NO_LEVELS: dict = {}
 

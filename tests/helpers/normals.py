@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.stats import norm
 
-from skattr import frames
+from skattr._inputs import frames
 from skattr.measures import Expectation, Measure
 
 

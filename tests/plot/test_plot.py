@@ -29,7 +29,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import skattr
 from skattr import Curve, Explanation, MeasureExplainer, plot
-from skattr._numbers import raw
+from skattr._utils.numbers import raw
 from skattr.curves.evaluated import Evaluated, EvaluatedLevels
 from skattr.measures import Conditional, Expectation, PartialDependence, Uniform
 from skattr.plot import drawing
@@ -63,7 +63,7 @@ def settings_and_figures():
 def made(values, data=None, *, names=None, offset=0.0, outputs=("prediction",), **more):
     values = np.asarray(values, float)
     data = np.asarray(values if values.ndim == 2 else values[:, :, 0]) if data is None else data
-    columns = tuple((label,) for label in skattr.frames.labels(data))
+    columns = tuple((label,) for label in skattr._inputs.frames.labels(data))
     fields = {
         "values": values,
         "base_value": np.zeros(len(outputs)) if len(outputs) > 1 else 0.0,

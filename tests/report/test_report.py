@@ -18,7 +18,7 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from skattr import MeasureExplainer, write_report
-from skattr._numbers import small as two_digits
+from skattr._utils.numbers import small as two_digits
 from skattr.engines import QuasiMonteCarlo
 from skattr.measures import (
     Atoms,

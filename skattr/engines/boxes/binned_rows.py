@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from skattr import frames
+from skattr._inputs import frames
 from skattr._typing import override
 from skattr.attributions import Attributions
 from skattr.curves.base import ColumnFunction
@@ -31,7 +31,7 @@ from skattr.measures.base import Measure
 from skattr.measures.learned.bins import Bins
 from skattr.measures.learned.row_weights import RowWeights
 from skattr.measures.learned.weights import Weights
-from skattr.parallel import in_order
+from skattr._utils.parallel import in_order
 from skattr.pieces import Boxes, Grid
 from skattr.pieces.preprocessing.tracks import Kind
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from skattr import frames
+from skattr._inputs import frames
 from skattr._typing import override
 from skattr.attributions import Attributions
 from skattr.curves.base import ColumnFunction

@@ -14,7 +14,7 @@ from typing import Any
 import joblib
 import numpy as np
 
-from skattr import frames
+from skattr._inputs import frames
 from skattr._typing import override
 from skattr.attributions import Attributions
 from skattr.engines.base import Engine, Integral, Rows, RunOptions
@@ -23,9 +23,9 @@ from skattr.engines.estimates import Estimate
 from skattr.kernels.boxes import signed_products
 from skattr.kernels.boxes.leaf_boxes import fill_boxes
 from skattr.measures.written import as_point
-from skattr.parallel import in_workers
+from skattr._utils.parallel import in_workers
 from skattr.pieces import Boxes
-from skattr.progress import Progress
+from skattr._utils.progress import Progress
 
 
 @dataclass(eq=False)

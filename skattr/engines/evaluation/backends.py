@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from skattr import frames, modules
+from skattr._inputs import frames, modules
 from skattr.engines.evaluation.blocks import ROW_BLOCK, block_shape, parts
 from skattr.kernels.grids import numba_grids as grids
 from skattr.kernels.grids import torch_grids

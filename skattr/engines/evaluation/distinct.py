@@ -8,11 +8,11 @@ from typing import Any
 import joblib
 import numpy as np
 
-from skattr import frames
+from skattr._inputs import frames
 from skattr.attributions import Attributions
 from skattr.engines.base import RunOptions
-from skattr.parallel import in_workers
-from skattr.progress import Progress
+from skattr._utils.parallel import in_workers
+from skattr._utils.progress import Progress
 
 FEWER = "fewer rows to explain or features=[…] make it faster"
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from skattr import frames
+from skattr._inputs import frames
 from skattr._files.storage import PicklableTable
 from skattr._typing import override
 from skattr.attributions import Attributions

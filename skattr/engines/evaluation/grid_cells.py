@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skattr import frames
+from skattr._inputs import frames
 from skattr.engines.evaluation.backends import Device, Host, backend_of
 from skattr.engines.evaluation.blocks import blocks
 from skattr.kernels.grids import numba_grids as grids

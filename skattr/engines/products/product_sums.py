@@ -11,7 +11,7 @@ import numpy as np
 from skattr.engines import laws
 from skattr.engines.base import RunOptions
 from skattr.kernels import bumps
-from skattr.parallel import in_order
+from skattr._utils.parallel import in_order
 from skattr.pieces import Products
 
 TERMS = 64  # terms that one worker sums at a time

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skattr import frames
+from skattr._inputs import frames
 from skattr.attributions import Attributions
 from skattr.engines.base import Engine, RunOptions, TooCostly
 from skattr.engines.laws import merge_components

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from skattr import frames
+from skattr._inputs import frames
 from skattr._typing import override
 from skattr.attributions import Attributions
 from skattr.curves.base import ColumnFunction
@@ -32,7 +32,7 @@ from skattr.engines.relu.line_walks import Direction, Walker
 from skattr.kernels.lines.buffers import Knots
 from skattr.measures.base import Measure
 from skattr.measures.learned.row_weights import RowWeights
-from skattr.parallel import in_order
+from skattr._utils.parallel import in_order
 from skattr.pieces import ReluNetwork
 from skattr.pieces.relu import Line
 

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from skattr import frames
+from skattr._inputs import frames
 from skattr._typing import override
 from skattr.attributions import Attributions
 from skattr.engines.base import (
@@ -47,7 +47,7 @@ from skattr.engines.relu.first_layer import (
 from skattr.kernels.cells import polytopes, simplices
 from skattr.measures.base import Measure
 from skattr.measures.factors.points import ProductPoints
-from skattr.parallel import in_order
+from skattr._utils.parallel import in_order
 from skattr.pieces import ReluNetwork
 
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from skattr import frames
+from skattr._inputs import frames
 from skattr._files.storage import PicklableTable
 from skattr.measures.background import Background
 from skattr.measures.factors import bumps

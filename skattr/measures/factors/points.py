@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from skattr import frames
+from skattr._inputs import frames
 from skattr._files.storage import PicklableTable
 from skattr.measures.base import Measure
 

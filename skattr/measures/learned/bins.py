@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr, ndtri
 
-from skattr import frames
+from skattr._inputs import frames
 from skattr.kernels import lookup
 from skattr.measures.background import Background
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from scipy.stats import rankdata
 
-from skattr import frames
+from skattr._inputs import frames
 from skattr.measures.background import Background
 from skattr.measures.learned.bins import as_numbers
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from skattr import frames
+from skattr._inputs import frames
 from skattr.measures.background import Background
 from skattr.measures.learned.bins import Bins, heaviest, make_bins
 from skattr.measures.learned.weights import Totals, Weights, joint, learn

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from skattr import frames
+from skattr._inputs import frames
 from skattr.attributions import Attributions
 from skattr.measures.background import Background, as_background
 from skattr.measures.base import Measure, copy_terms

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from skattr import frames
+from skattr._inputs import frames
 from skattr.kernels import lookup
 from skattr.pieces.preprocessing.routes import Input
 

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from skattr import frames
+from skattr._inputs import frames
 from skattr._files.storage import PicklableTable
 from skattr.pieces.cells.bisection import between, jumps, reach
 from skattr.pieces.cells.cells import Cells, Ranks

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skattr import frames
+from skattr._inputs import frames
 
 OTHER = "any other"  # the label of all levels that the model does not know
 MISSING = "missing"

@@ -16,8 +16,8 @@ from sklearn.compose import ColumnTransformer
 from sklearn.utils import check_array
 from sklearn.utils._set_output import _get_output_config
 
-from skattr import frames
-from skattr.models import works_in_place
+from skattr._inputs import frames
+from skattr._inputs.models import works_in_place
 from skattr.pieces.base import Unreadable
 from skattr.pieces.parts import Part
 from skattr.pieces.preprocessing.rules import inputs_of, trace

@@ -18,8 +18,8 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from skattr import frames
-from skattr.models import works_in_place
+from skattr._inputs import frames
+from skattr._inputs.models import works_in_place
 from skattr.pieces.base import unwrap
 from skattr.pieces.preprocessing.pipeline import to_dense
 from skattr.pieces.preprocessing.rules import inputs_of

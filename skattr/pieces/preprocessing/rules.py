@@ -36,7 +36,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils._mask import _get_mask
 from sklearn.utils.validation import validate_data
 
-from skattr import frames
+from skattr._inputs import frames
 from skattr.pieces.base import Unreadable
 from skattr.pieces.preprocessing.tracks import Kind, Track
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from skattr import frames
+from skattr._inputs import frames
 
 UNKNOWN = "unknown"  # levels that are not among the known ones
 

@@ -21,7 +21,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 
-from skattr import frames
+from skattr._inputs import frames
 from skattr._typing import override
 from skattr.pieces.base import Unreadable
 from skattr.pieces.cells.levels import UnnamedLevel

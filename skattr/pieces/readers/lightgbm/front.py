@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_array
 
-from skattr import frames
+from skattr._inputs import frames
 from skattr._typing import override
 from skattr.pieces.parts import Front
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from skattr import frames
+from skattr._inputs import frames
 from skattr.pieces.base import Unreadable
 from skattr.pieces.cells.levels import UnnamedLevel
 from skattr.pieces.parts import SINGLE, Trees

@@ -10,8 +10,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from skattr import modules
-from skattr.messages import brief
+from skattr._inputs import modules
+from skattr._utils.messages import brief
 
 
 def check(estimator: Any) -> None:

@@ -14,11 +14,11 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import validate_data
 
-from skattr import frames
+from skattr._inputs import frames
 from skattr.attributions import Attributions
-from skattr.messages import brief
-from skattr.modules import check_device
-from skattr.values import number
+from skattr._utils.messages import brief
+from skattr._inputs.modules import check_device
+from skattr._inputs.values import number
 
 
 def takes_missing(estimator: Any) -> bool:

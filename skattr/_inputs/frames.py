@@ -14,7 +14,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 
-from skattr.values import as_objects, is_missing, settle, settle_one
+from skattr._inputs.values import as_objects, is_missing, settle, settle_one
 
 NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal", "empty")
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from skattr.messages import brief
+from skattr._utils.messages import brief
 
 ROW_BLOCK = 65_536  # rows in one call of a module
 
@@ -119,7 +119,7 @@ def predict(module: Any, X: Any) -> np.ndarray:
 
 def as_numbers(X: Any) -> np.ndarray:
     """Return a table as float64 numbers; float32 holds exactly what a float32 module sees."""
-    from skattr import frames
+    from skattr._inputs import frames
 
     if isinstance(X, np.ndarray) and X.dtype.kind in "fiub":
         return np.ascontiguousarray(X, dtype=np.float64)
