@@ -21,12 +21,6 @@ from sklearn.utils.validation import (
 )
 
 from skattr._inputs import frames, models
-from skattr.attributions import Attributions
-from skattr.curves import Curve
-from skattr.curves.base import ColumnFunction
-from skattr.curves.evaluated import Booleans, Evaluated, EvaluatedLevels
-from skattr.engines import Engine, RunOptions, TooCostly, is_asked_for
-from skattr.explanation import Explanation
 from skattr._inputs.checks import (
     attributions,
     check_parameters,
@@ -37,12 +31,18 @@ from skattr._inputs.checks import (
     realign,
     takes_missing,
 )
+from skattr._utils.messages import brief
+from skattr._utils.parallel import in_order
+from skattr.attributions import Attributions
+from skattr.curves import Curve
+from skattr.curves.base import ColumnFunction
+from skattr.curves.evaluated import Booleans, Evaluated, EvaluatedLevels
+from skattr.engines import Engine, RunOptions, TooCostly, is_asked_for
+from skattr.explanation import Explanation
 from skattr.measures import LinearCombination, Measure, as_measure
 from skattr.measures.background import Background, check_weights, drop_zero_weights
 from skattr.measures.base import as_terms, copy_terms
 from skattr.measures.learned.dependence import dependent_in_words
-from skattr._utils.messages import brief
-from skattr._utils.parallel import in_order
 from skattr.pieces import Pieces
 from skattr.solution.read_model import ReadModel
 from skattr.solution.seen import SeenColumns

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skattr._inputs import frames
 from skattr._files.storage import read, write
-from skattr._utils.numbers import count, formatter, raw
+from skattr._inputs import frames
 from skattr._utils.messages import brief
+from skattr._utils.numbers import count, formatter, raw
 
 _HTML_ROWS, _HTML_COLUMNS, _HTML_OUTPUTS = 10, 20, 5
 ROUNDING = 1e-6  # relative: several libraries predict in float32

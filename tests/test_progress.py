@@ -9,8 +9,8 @@ import pytest
 
 from skattr import MeasureExplainer
 from skattr._utils import progress
-from skattr.measures import Atoms, PartialDependence, ProductMarginal
 from skattr._utils.progress import Progress
+from skattr.measures import Atoms, PartialDependence, ProductMarginal
 
 rng = np.random.default_rng(0)
 X = pd.DataFrame(rng.normal(size=(20, 3)), columns=["age", "height", "weight"])

@@ -15,10 +15,10 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import validate_data
 
 from skattr._inputs import frames
-from skattr.attributions import Attributions
-from skattr._utils.messages import brief
 from skattr._inputs.modules import check_device
 from skattr._inputs.values import number
+from skattr._utils.messages import brief
+from skattr.attributions import Attributions
 
 
 def takes_missing(estimator: Any) -> bool:

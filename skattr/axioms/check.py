@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from skattr._inputs import frames
+from skattr._inputs.checks import read_domain
 from skattr.axioms import single, together
 from skattr.axioms.integrands import completely_monotone
 from skattr.axioms.support import off_support
 from skattr.axioms.table import AxiomTable, Finding, worst
-from skattr._inputs.checks import read_domain
 from skattr.measures import Measure, as_measure
 from skattr.measures.signed.decomposition import Decomposition
 

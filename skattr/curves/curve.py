@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from skattr._inputs import frames
-from skattr.curves.base import ColumnFunction
 from skattr._inputs.checks import position
+from skattr.curves.base import ColumnFunction
 
 
 class Curve:

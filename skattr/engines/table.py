@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import chain
 from typing import Any
 
+from skattr._utils.messages import brief
 from skattr.engines.addends import Addends
 from skattr.engines.additive.additive import AdditiveTerms
 from skattr.engines.additive.affine import AffineMeans
@@ -28,7 +29,6 @@ from skattr.engines.relu.one_layer_normal import OneLayerNormal
 from skattr.engines.relu.one_layer_uniform import OneLayerUniform
 from skattr.engines.relu.polytopes import Polytopes
 from skattr.measures.base import Measure
-from skattr._utils.messages import brief
 from skattr.pieces import Pieces
 
 BOXES = (OneViolation(), BinnedRows(), BoxProducts(), BoxMixture(), Increments())

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from skattr._utils.messages import brief
 from skattr.measures.atoms import Atoms, Sampler
 from skattr.measures.base import LinearCombination, Measure
 from skattr.measures.coefficients import Coefficient, ScaledCoefficient
@@ -11,7 +12,6 @@ from skattr.measures.density import Density
 from skattr.measures.empirical import Baseline, Dirac, Expectation, PartialDependence
 from skattr.measures.product import ProductMarginal, Uniform
 from skattr.measures.stieltjes import Stieltjes
-from skattr._utils.messages import brief
 
 __all__ = [
     "Atoms", "Baseline", "Coefficient", "Conditional", "Density", "Dirac", "Expectation",

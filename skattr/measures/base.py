@@ -14,9 +14,9 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
+from skattr._utils.messages import brief
 from skattr.attributions import Attributions
 from skattr.measures.background import Background, as_background
-from skattr._utils.messages import brief
 
 
 class Measure(BaseEstimator):

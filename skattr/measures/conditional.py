@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from skattr._inputs import frames
+from skattr._utils.messages import brief
 from skattr.measures.background import Background
 from skattr.measures.base import Measure
 from skattr.measures.empirical import Expectation
@@ -21,7 +22,6 @@ from skattr.measures.learned.gaussian import learn_gaussian
 from skattr.measures.learned.mixture import learn_mixture
 from skattr.measures.learned.row_weights import learn_rows
 from skattr.measures.views import BinsView, MixtureView, NormalsView
-from skattr._utils.messages import brief
 
 BY_ROWS = ("kernel", "local_linear", "knn")
 FAMILIES: dict[str, Any] = {"gaussian": learn_gaussian, "copula": learn_copula}

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from skattr._inputs import frames, modules
 from skattr._files.storage import PicklableTable
+from skattr._inputs import frames, modules
 from skattr.measures.background import Background
 from skattr.measures.base import Measure
 from skattr.measures.empirical import Expectation

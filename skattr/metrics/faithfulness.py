@@ -20,10 +20,10 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skattr._inputs import frames
+from skattr._utils.messages import brief
 from skattr.explainer import MeasureExplainer
 from skattr.explanation import Explanation
 from skattr.measures import Conditional, Measure, as_measure
-from skattr._utils.messages import brief
 
 KINDS = ("inc", "dec")
 _ROUNDING = 1e-12  # differences below this share of the numbers themselves are rounding

@@ -19,10 +19,10 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skattr._inputs import frames
+from skattr._utils.messages import brief
 from skattr.explainer import MeasureExplainer
 from skattr.explanation import Explanation
 from skattr.measures.background import as_background
-from skattr._utils.messages import brief
 
 ORDERS = ("size", "value")
 

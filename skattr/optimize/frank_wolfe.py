@@ -22,11 +22,11 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from skattr._utils.progress import Progress
 from skattr.measures import Atoms
 from skattr.metrics.linear import as_models
 from skattr.metrics.solution_sets import as_box
 from skattr.optimize.losses import NAMED
-from skattr._utils.progress import Progress
 
 CONSTRAINTS = ("sensitive", "probability", None)
 SECANTS = 40  # of a line search, at most

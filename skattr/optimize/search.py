@@ -13,11 +13,11 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_is_fitted
 
 from skattr._inputs import frames
+from skattr._utils.messages import brief
 from skattr.explainer import MeasureExplainer
 from skattr.explanation import Explanation
 from skattr.measures import LinearCombination, Measure, as_measure
 from skattr.measures.base import as_terms
-from skattr._utils.messages import brief
 from skattr.metrics import agreement, deletion, f1, faithfulness, insertion, precision, recall
 
 OF_VALUES = (recall, precision, f1, agreement)

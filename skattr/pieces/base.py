@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
 
-from skattr._inputs import frames
 from skattr._files.storage import PicklableTable
+from skattr._inputs import frames
 from skattr.pieces.outputs import Output
 
 THRESHOLD = (FixedThresholdClassifier, TunedThresholdClassifierCV)  # they change labels only

@@ -14,8 +14,8 @@ from sklearn.base import is_classifier
 from sklearn.utils import get_tags
 
 from skattr._inputs import frames, modules
-from skattr._utils.messages import brief
 from skattr._inputs.models import works_in_place
+from skattr._utils.messages import brief
 
 SCALES = ("auto", "raw", "proba", "predict")
 LABELLERS = ("clusterer", "outlier_detector", "density_estimator")  # predict returns labels

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from skattr._utils.messages import brief
 from skattr._utils.numbers import MINUS, decimals, fixed
 from skattr.explanation import ROUNDING, Explanation, raw_values
-from skattr._utils.messages import brief
 from skattr.plot import drawing
 from skattr.plot.selection import Ranking, Selection, check_explanation
 

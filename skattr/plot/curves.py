@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from skattr._inputs import frames
-from skattr.curves import Curve
 from skattr._utils.messages import brief
+from skattr.curves import Curve
 from skattr.plot import drawing
 from skattr.plot.columns import Column, as_column
 from skattr.plot.curve_levels import arranged, draw_levels

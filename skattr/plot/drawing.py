@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from skattr._utils.numbers import count, raw
 from skattr._utils.messages import brief
+from skattr._utils.numbers import count, raw
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from skattr._utils.messages import brief
 from skattr._utils.numbers import count
 from skattr.explanation import Explanation
-from skattr._utils.messages import brief
 from skattr.plot import drawing
 
 

@@ -11,8 +11,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skattr._files.writing import check_writable, whole_file
-from skattr.explanation import Explanation
 from skattr._utils.messages import brief
+from skattr.explanation import Explanation
 from skattr.report.page import page, template_environment
 from skattr.report.settings import MAX_OUTPUTS, Settings
 from skattr.report.words import shown

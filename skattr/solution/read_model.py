@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from skattr._inputs import frames
 from skattr._files.storage import PicklableTable
-from skattr.engines import Rows
+from skattr._inputs import frames
 from skattr._inputs.checks import named_outputs
+from skattr.engines import Rows
 from skattr.pieces import Grid, Output, Pieces, as_pieces, choose_output
 from skattr.pieces.preprocessing.row_independence import check_row_independence
 

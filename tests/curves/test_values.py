@@ -25,6 +25,7 @@ from sklearn.preprocessing import (
 )
 
 from skattr import MeasureExplainer, axioms
+from skattr._inputs.values import as_objects, settle
 from skattr.measures import (
     Baseline,
     Coefficient,
@@ -35,7 +36,6 @@ from skattr.measures import (
     Uniform,
 )
 from skattr.report.words import shown_value
-from skattr._inputs.values import as_objects, settle
 
 pytestmark = pytest.mark.filterwarnings("ignore:Found unknown categories")
 try:

@@ -16,6 +16,7 @@ import numpy as np
 
 from skattr._inputs import frames
 from skattr._typing import override
+from skattr._utils.parallel import in_order
 from skattr.attributions import Attributions
 from skattr.curves.base import ColumnFunction
 from skattr.curves.by_bin import ByCodeAndBin
@@ -31,7 +32,6 @@ from skattr.measures.base import Measure
 from skattr.measures.learned.bins import Bins
 from skattr.measures.learned.row_weights import RowWeights
 from skattr.measures.learned.weights import Weights
-from skattr._utils.parallel import in_order
 from skattr.pieces import Boxes, Grid
 from skattr.pieces.preprocessing.tracks import Kind
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from skattr._utils.parallel import in_order
 from skattr.attributions import Attributions
 from skattr.curves.by_code import ByCode
 from skattr.engines.base import RunOptions
 from skattr.kernels.boxes.group_values import add_group
 from skattr.kernels.boxes.layout import COLUMN, Owners, Sums
-from skattr._utils.parallel import in_order
 from skattr.pieces import Boxes, Grid
 
 TREE_BLOCKS = 16  # fixed, so that the order of additions never depends on n_jobs

@@ -16,6 +16,8 @@ import numpy as np
 
 from skattr._inputs import frames
 from skattr._typing import override
+from skattr._utils.parallel import in_workers
+from skattr._utils.progress import Progress
 from skattr.attributions import Attributions
 from skattr.engines.base import Engine, Integral, Rows, RunOptions
 from skattr.engines.boxes.box_sums import add_trees
@@ -23,9 +25,7 @@ from skattr.engines.estimates import Estimate
 from skattr.kernels.boxes import signed_products
 from skattr.kernels.boxes.leaf_boxes import fill_boxes
 from skattr.measures.written import as_point
-from skattr._utils.parallel import in_workers
 from skattr.pieces import Boxes
-from skattr._utils.progress import Progress
 
 
 @dataclass(eq=False)

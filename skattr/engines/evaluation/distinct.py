@@ -9,10 +9,10 @@ import joblib
 import numpy as np
 
 from skattr._inputs import frames
-from skattr.attributions import Attributions
-from skattr.engines.base import RunOptions
 from skattr._utils.parallel import in_workers
 from skattr._utils.progress import Progress
+from skattr.attributions import Attributions
+from skattr.engines.base import RunOptions
 
 FEWER = "fewer rows to explain or features=[…] make it faster"
 

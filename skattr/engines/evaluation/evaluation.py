@@ -12,12 +12,12 @@ import numpy as np
 
 from skattr._inputs import frames
 from skattr._typing import override
+from skattr._utils.progress import Progress
 from skattr.attributions import Attributions
 from skattr.engines.base import Engine, Integral, Rows, RunOptions
 from skattr.engines.estimates import Estimate
 from skattr.measures.base import Measure
 from skattr.pieces import Pieces
-from skattr._utils.progress import Progress
 
 ROW_BLOCK = 65_536  # rows whose atoms are evaluated together
 

@@ -25,6 +25,8 @@ from scipy.stats import qmc
 
 from skattr._inputs import frames
 from skattr._typing import override
+from skattr._utils.parallel import in_workers
+from skattr._utils.progress import Progress
 from skattr.attributions import Attributions
 from skattr.engines.base import Engine, Integral, Rows, RunOptions
 from skattr.engines.estimates import Estimate, standard_error
@@ -32,9 +34,7 @@ from skattr.engines.evaluation.backends import Device, Host, backend_of
 from skattr.engines.evaluation.distinct import FEWER, in_words
 from skattr.measures.base import Measure
 from skattr.measures.factors.points import ProductPoints
-from skattr._utils.parallel import in_workers
 from skattr.pieces import Pieces
-from skattr._utils.progress import Progress
 
 FIRST = 64  # points of a replicate in the first round
 

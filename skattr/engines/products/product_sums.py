@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from skattr._utils.parallel import in_order
 from skattr.engines import laws
 from skattr.engines.base import RunOptions
 from skattr.kernels import bumps
-from skattr._utils.parallel import in_order
 from skattr.pieces import Products
 
 TERMS = 64  # terms that one worker sums at a time

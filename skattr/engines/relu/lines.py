@@ -22,6 +22,7 @@ from threadpoolctl import threadpool_limits
 
 from skattr._inputs import frames
 from skattr._typing import override
+from skattr._utils.parallel import in_order
 from skattr.attributions import Attributions
 from skattr.curves.base import ColumnFunction
 from skattr.curves.linear import PiecewiseLinear
@@ -32,7 +33,6 @@ from skattr.engines.relu.line_walks import Direction, Walker
 from skattr.kernels.lines.buffers import Knots
 from skattr.measures.base import Measure
 from skattr.measures.learned.row_weights import RowWeights
-from skattr._utils.parallel import in_order
 from skattr.pieces import ReluNetwork
 from skattr.pieces.relu import Line
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from skattr._inputs import frames
 from skattr._typing import override
+from skattr._utils.parallel import in_order
 from skattr.attributions import Attributions
 from skattr.engines.base import Engine, Integral, Rows, RunOptions
 from skattr.engines.estimates import Estimate
@@ -25,7 +26,6 @@ from skattr.engines.relu.first_layer import FirstLayer, why_not_shallow
 from skattr.kernels.cells import relu_means
 from skattr.measures.base import Measure
 from skattr.measures.learned.bins import as_numbers
-from skattr._utils.parallel import in_order
 from skattr.pieces import ReluNetwork
 
 ROW_BLOCK = 4096

@@ -16,6 +16,7 @@ import numpy as np
 
 from skattr._inputs import frames
 from skattr._typing import override
+from skattr._utils.parallel import in_order
 from skattr.attributions import Attributions
 from skattr.engines.base import Engine, Integral, Rows, RunOptions
 from skattr.engines.estimates import Estimate
@@ -29,7 +30,6 @@ from skattr.engines.relu.first_layer import (
 from skattr.kernels.cells import relu_means
 from skattr.measures.base import Measure
 from skattr.measures.learned.gaussian import by_row
-from skattr._utils.parallel import in_order
 from skattr.pieces import ReluNetwork
 
 ROW_BLOCK = 4096  # values whose units are in memory at a time

@@ -25,6 +25,7 @@ import numpy as np
 
 from skattr._inputs import frames
 from skattr._typing import override
+from skattr._utils.parallel import in_order
 from skattr.attributions import Attributions
 from skattr.engines.base import (
     Engine,
@@ -47,7 +48,6 @@ from skattr.engines.relu.first_layer import (
 from skattr.kernels.cells import polytopes, simplices
 from skattr.measures.base import Measure
 from skattr.measures.factors.points import ProductPoints
-from skattr._utils.parallel import in_order
 from skattr.pieces import ReluNetwork
 
 

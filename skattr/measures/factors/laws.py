@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from skattr._inputs import frames
 from skattr._files.storage import PicklableTable
+from skattr._inputs import frames
 from skattr.measures.background import Background
 from skattr.measures.factors import bumps
 from skattr.measures.factors.quadrature import rule_on

@@ -7,8 +7,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from skattr._inputs import frames
 from skattr._files.storage import PicklableTable
+from skattr._inputs import frames
 from skattr.measures.base import Measure
 
 

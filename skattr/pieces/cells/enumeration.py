@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from skattr._inputs import frames
 from skattr._files.storage import PicklableTable
+from skattr._inputs import frames
 from skattr.pieces.cells.bisection import between, jumps, reach
 from skattr.pieces.cells.cells import Cells, Ranks
 from skattr.pieces.cells.grid import Grid, by_halves

@@ -15,8 +15,9 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from skattr._inputs import frames
 from skattr._files.storage import PicklableTable
+from skattr._inputs import frames
+from skattr._inputs.values import is_held, narrow_float, rounded
 from skattr._utils.parallel import in_order
 from skattr.pieces.cells.bisection import between, last_rounded, monotone_ends
 from skattr.pieces.cells.cells import Cells, Ranks
@@ -32,7 +33,6 @@ from skattr.pieces.preprocessing.refusals import refusals
 from skattr.pieces.preprocessing.routes import Route
 from skattr.pieces.preprocessing.sparse_inputs import fill_absent
 from skattr.pieces.preprocessing.tracks import Kind, Track
-from skattr._inputs.values import is_held, narrow_float, rounded
 
 
 def by_halves(values: dict[int, Any], function: Callable[[dict], dict]) -> dict[int, Any]:

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from skattr._typing import override
 from skattr._inputs.modules import as_numbers, is_module, place
+from skattr._typing import override
 from skattr.pieces.base import Unreadable
 from skattr.pieces.parts import Front, Net
 from skattr.pieces.readers.torch import rules
