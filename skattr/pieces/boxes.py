@@ -66,26 +66,32 @@ class Boxes(Pieces):
     def _boxes_at(self, codes: np.ndarray) -> np.ndarray:
         """Return the box of each tree that the cells of codes (d, n) are in, (n_trees, n)."""
         nodes, roots, _, sets, _, is_set, _ = self.table
-        n = codes.shape[1]
-        at = np.repeat(roots[:, 0], n)  # the node of each tree and row
-        row = np.tile(np.arange(n), len(roots))
-        inside = np.flatnonzero(nodes[at, COLUMN] >= 0)
-        while len(inside):
-            column, left, right, split, missing = nodes[at[inside]].T
-            code = codes[column, row[inside]]
-            goes = np.where(code == 0, missing != 0, code <= split)
+        n_trees, n = len(roots), codes.shape[1]
+        fields, width = nodes.ravel(), nodes.shape[1]  # flat: one number at a time is read fastest
+        boxes = np.empty(n_trees * n, np.int32)
+        pair = np.arange(n_trees * n)  # a tree and a row
+        row = np.tile(np.arange(n), n_trees)
+        node = np.repeat(roots[:, 0].astype(np.int64) * width, n)
+        while len(pair):
+            column = fields.take(node + COLUMN).astype(np.int64)
+            is_leaf = column < 0
+            boxes[pair[is_leaf]] = fields.take(node[is_leaf] + LEFT)
+            pair, row, node, column = (each[~is_leaf] for each in (pair, row, node, column))
+            code = codes.ravel().take(column * n + row)
+            split = fields.take(node + SPLIT)
+            goes_left = np.where(code == 0, fields.take(node + MISSING) != 0, code <= split)
             in_set = np.flatnonzero(is_set[column])
-            goes[in_set] = sets[split[in_set] + code[in_set]]
-            at[inside] = np.where(goes, left, right)
-            inside = inside[nodes[at[inside], COLUMN] >= 0]
-        return nodes[at, LEFT].reshape(-1, n)
+            goes_left[in_set] = sets[split[in_set] + code[in_set]]
+            child = fields.take(node + np.where(goes_left, LEFT, RIGHT))
+            node = child.astype(np.int64) * width
+        return boxes.reshape(n_trees, n)
 
     def _add_up(self, values: np.ndarray, constant: np.ndarray, boxes: np.ndarray) -> np.ndarray:
         """Return constant + Σ over trees of values (n_boxes, width) at boxes (n_trees, n)."""
         result = np.tile(constant, (boxes.shape[1], 1))
         width = values.shape[1]
-        for (_, output), own in zip(self.table.roots.tolist(), boxes, strict=True):
-            result[:, output : output + width] += values[own]
+        for (_, output), box in zip(self.table.roots.tolist(), boxes, strict=True):
+            result[:, output : output + width] += values[box]
         return result
 
     @override
