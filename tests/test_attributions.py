@@ -190,7 +190,7 @@ def test_curve_of_a_column_that_is_also_part_of_a_pair():
     model = fitted(FOREST, X)
     explainer, values = explained(model, PartialDependence(), X, "auto", ((0, 1), (0,), (1, 2)))
     assert_allclose(explainer.curve(0)(X[:7, 0]), values[:, 1], rtol=1e-15)
-    with pytest.raises(ValueError, match="column 2 is part of the group 'a2'"):
+    with pytest.raises(ValueError, match="column 2 belongs to the group 'a2'"):
         explainer.curve(2)
 
 

@@ -69,7 +69,7 @@ from sklearn.svm import LinearSVC, LinearSVR
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from tests.cases import Case, margin, predict, proba
-from tests.oracle import Oracle, columns, splits, table, take
+from tests.oracle import Oracle, columns, has_trees, splits, table, take
 
 N_TRAIN = 40
 N_BACKGROUND = 6
@@ -907,13 +907,16 @@ def raw_breaks(preparation, estimator, names):
     found = [[] for _ in names]
     if not preparation.affine or not isinstance(estimator, Pipeline):
         return None
+    is_linear = hasattr(estimator[-1], "coef_")
+    if not is_linear and not has_trees(estimator[-1]):  # a vote of both has members of either kind
+        return None
     scaler = estimator[0]
     if isinstance(scaler, ColumnTransformer):
         scaler = scaler.named_transformers_["part0"][-1]
     if getattr(scaler, "clip", False):
         for k in range(scaler.n_features_in_):
             found[k] += [scaler.data_min_[k], scaler.data_max_[k]]
-    if not hasattr(estimator[-1], "coef_"):
+    if not is_linear:
         for column, _, edge in splits(estimator[-1]):
             if column < scaler.n_features_in_:
                 point = np.full((1, scaler.n_features_in_), edge)
