@@ -6,8 +6,10 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from numpy.testing import assert_allclose
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import (
     BaggingRegressor,
     ExtraTreesRegressor,
@@ -18,6 +20,8 @@ from sklearn.ensemble import (
     VotingRegressor,
 )
 from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
@@ -778,3 +782,15 @@ def test_a_report_of_infinite_values(tmp_path):
     with pytest.raises(ValueError, match="'x0' in row 2 of the explanation is not finite"):
         write_report(explainer, far, tmp_path / "report.html")
     assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("wrap", [TransformedTargetRegressor, FrozenEstimator, BaggingRegressor])
+def test_missing_values_in_arrays_for_a_pipeline_inside(wrap):
+    X = np.array([[1.0, 2.0], [np.nan, 3.0], [4.0, np.nan], [5.0, 6.0]] * 5)
+    y = np.nansum(X, axis=1)
+    steps = make_pipeline(SimpleImputer(), DecisionTreeRegressor(random_state=0)).fit(X, y)
+    model = wrap(steps).fit(X, y)
+    explainer = MeasureExplainer(model, "partial_dependence").fit(X)
+    Z = X.copy()
+    Z[:, 0] = np.nan
+    assert_allclose(explainer.explain(X[1:2]).values[0, 0], model.predict(Z).mean())

@@ -23,8 +23,11 @@ from skattr.attributions import Attributions
 
 def takes_missing(estimator: Any) -> bool:
     """Tell whether missing values may be handed to the estimator, which may still refuse them."""
-    if isinstance(estimator, Pipeline) or not hasattr(estimator, "__sklearn_tags__"):
-        return True  # a pipeline's tags do not know of its imputers
+    if not hasattr(estimator, "__sklearn_tags__"):
+        return True
+    inside = estimator.get_params().values() if hasattr(estimator, "get_params") else ()
+    if any(isinstance(each, Pipeline) for each in (estimator, *inside)):
+        return True  # the tags of a pipeline say nothing about its imputers
     return bool(get_tags(estimator).input_tags.allow_nan)
 
 

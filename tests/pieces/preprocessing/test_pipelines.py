@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, given, reject, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
@@ -72,7 +72,11 @@ def any_case(draw):
     preparation = draw(st.sampled_from(sorted(PREPARATIONS)))
     model = draw(st.sampled_from([m for m in sorted(MODELS) if fits(preparation, m)]))
     container = draw(st.sampled_from(PREPARATIONS[preparation].containers))
-    return make_case(preparation, model, container, draw(st.integers(0, 7)))
+    try:
+        return make_case(preparation, model, container, draw(st.integers(0, 7)))
+    except UserWarning as warning:  # a fold of scikit-learn's own search lacks a level
+        assert "Scoring failed" in str(warning)
+        reject()
 
 
 def few(case):
