@@ -7,12 +7,18 @@ import sys
 # name -> (module with a function main(arguments), what it prints)
 BENCHMARKS = {
     "trees": ("benchmarks.trees", "forests and boosting against predict and peers"),
+    "pairs": ("benchmarks.pairs", "surfaces and interactions of all pairs of columns"),
     "report": ("benchmarks.report", "the HTML report of many rows: time and size"),
+    "shapley": ("benchmarks.shapley", "Shapley values: trees, kernel machines, black boxes"),
     "pipelines": ("benchmarks.pipelines", "raw columns behind preprocessing; boosting libraries"),
     "relu": ("benchmarks.relu", "ReLU networks: lines, polytopes, closed form"),
     "grid": ("benchmarks.grid", "any model: sums over grids, quasi-random points, their overhead"),
     "conditional": ("benchmarks.conditional", "conditional measures: error, speed, faithfulness"),
+    "trust": ("benchmarks.trust", "errors from a finite background: their cost and coverage"),
+    "rows": ("benchmarks.rows", "single rows: probabilities, ICE, counterfactuals, ALE"),
     "cold": ("benchmarks.cold", "the first fit and explain on a machine: what is compiled"),
+    "distributed": ("benchmarks.distributed", "frames in parts: batches, Dask, Spark, and peers"),
+    "refits": ("benchmarks.refits", "intervals over bootstrap refits: what they cover"),
     "choosing": ("benchmarks.choosing", "optimised measures: what they gain, what choosing costs"),
 }
 THREADS = ("OMP", "OPENBLAS", "MKL", "NUMBA")

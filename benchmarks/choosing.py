@@ -1,4 +1,4 @@
-"""``python -m benchmarks choosing``: what optimised measures gain, and what it costs to choose.
+"""``python -m benchmarks choosing``: the gain of optimised measures, and the cost of choosing.
 
 Linear models: weights uniform on [-1, 1]^6, α = .3, β = .1, 25 models to fit, 2000 to test. Feature
 j is golden if |w_j| > β, retrieved if |phi_j| ≥ α.
@@ -8,8 +8,8 @@ on [-1, 1], and each feature is left out of the network with probability ½. Fea
 the mean of ∂f/∂y_j over the domain is larger than β in absolute value. 150 networks to fit, 500 to
 test.
 
-"as it is" retrieves what |phi_j| ≥ α says; a positive factor of the measure is part of the choice,
-so the second column has the best factor on the models to fit, for every measure alike. Partial
+In the column "as it is" features with |phi_j| ≥ α are retrieved. A measure may be scaled, so the
+second column uses the factor that is best on the models to fit, for every measure. Partial
 dependence is that of the uniform law, at a point drawn for each model. Times are CPU seconds of one
 thread.
 """
@@ -47,9 +47,9 @@ def linear(quick):
     test = rng.uniform(-1, 1, (500 if quick else 2000, D))
     table = Table(f"F1, linear models, {len(test)} to test", ["as it is", "best factor"])
 
-    def add(name, values, floors=None):
+    def add(name, values, limits=None):
         found = scores((values(fit), fit), (values(test), test))
-        table.add(name, found, floors)
+        table.add(name, found, limits)
 
     def partial_dependence(w):
         x = np.random.default_rng(1).random(w.shape)
@@ -68,12 +68,12 @@ def linear(quick):
     learner = FrankWolfeMeasure(rng.random((200, D)), ThresholdLoss(ALPHA), "sensitive")
     learner.fit(fit, np.where(np.abs(fit) > BETA, np.sign(fit), 0.0))
     add("Frank-Wolfe, sensitive", learner.attributions, [None, *at_least(0.95)])
-    add("δ_{e_j} - δ_0, chosen by nobody", lambda w: w)
+    add("δ_{e_j} - δ_0, not fitted", lambda w: w)
     return table.show()
 
 
 class Network:
-    """One hidden layer of ReLUs on features some of which are left out."""
+    """One hidden layer of ReLUs; some features are left out."""
 
     def __init__(self, rng, width=32):
         self.W = rng.uniform(-1, 1, (width, D)) * (rng.random(D) < 0.5)
@@ -109,9 +109,9 @@ def networks(quick):
     truth = [np.array([f.slope(many) for f in nets]) for nets in (fit, test)]
     table = Table(f"F1, ReLU networks, {len(test)} to test", ["as it is", "best factor"])
 
-    def add(name, values, floors=None):
+    def add(name, values, limits=None):
         found = scores((values(fit), truth[0]), (values(test), truth[1]))
-        table.add(name, found, floors)
+        table.add(name, found, limits)
 
     add("partial dependence", lambda nets: pinned(nets, U, 0))
     add("partial dependence, centred", lambda nets: pinned(nets, U, 1))
@@ -120,16 +120,16 @@ def networks(quick):
     for constraint in ("sensitive", "probability", None):
         learner = FrankWolfeMeasure(atoms, ThresholdLoss(ALPHA), constraint)
         learner.fit(fit, wanted)
-        floors = [*at_least(0.85), None] if constraint == "sensitive" else None
-        add(f"Frank-Wolfe, {constraint or 'signed'}", learner.attributions, floors)
+        limits = [*at_least(0.85), None] if constraint == "sensitive" else None
+        add(f"Frank-Wolfe, {constraint or 'signed'}", learner.attributions, limits)
     ends = np.vstack([np.eye(D), np.zeros(D)])
-    add("δ_{e_j} - δ_0, chosen by nobody",
+    add("δ_{e_j} - δ_0, not fitted",
         lambda nets: np.array([f(ends)[:-1] - f(ends)[-1] for f in nets]))  # fmt: skip
     return table.show()
 
 
 def speed():
-    """Print what choosing costs; return the checks."""
+    """Print the time of choosing a measure; return the checks."""
     rng = np.random.default_rng(0)
     table = Table("CPU seconds", ["time"])
     weights = rng.uniform(-1, 1, (25, D))
@@ -151,7 +151,7 @@ def speed():
     ):
         learner = FrankWolfeMeasure(atoms, loss, "sensitive")
         seconds = best(lambda m=learner, t=targets: m.fit(nets, t), repeat=1, warm=False)
-        table.add(f"Frank-Wolfe, {name}, 2000 atoms x 150 models, a feature", [seconds / D],
+        table.add(f"Frank-Wolfe, {name}, 2000 atoms x 150 models, per feature", [seconds / D],
                   at_most(1))  # fmt: skip
     X = rng.normal(size=(1000, 20)) + rng.normal(size=(1000, 1))
     for measure in (PartialDependence() - Expectation(), Conditional() - Expectation()):
@@ -161,7 +161,7 @@ def speed():
 
 
 def main(arguments):
-    """Print the tables, and say which floors hold."""
+    """Print the tables, and say which limits hold."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks choosing", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer models to test")
     quick = parser.parse_args(arguments).quick

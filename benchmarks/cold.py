@@ -2,7 +2,7 @@
 
 Each case runs in a fresh process with an empty NUMBA_CACHE_DIR, and then in a second one that finds
 what the first has compiled. CPU seconds; those of `fit` and `explain` exclude imports and training,
-those of `skattr demo` are the whole process. A number in parentheses is the floor that must hold.
+those of `skattr demo` are the whole process. A number in parentheses is a limit that must hold.
 """
 
 import argparse
@@ -18,7 +18,7 @@ import warnings
 
 from benchmarks.timing import Table, at_most, summarize
 
-# case -> (model, measure), floor in CPU seconds
+# case -> (model, measure)
 CASES = {
     "forest": ("forest", "partial_dependence"),
     "boosting": ("boosting", "partial_dependence"),
@@ -29,7 +29,7 @@ CASES = {
     "MLP, three hidden layers": ((20, 20, 20), "partial_dependence"),
     "skattr demo": None,
 }
-FLOORS = {
+LIMITS = {  # CPU seconds
     "forest": 6,
     "boosting": 6,
     "forest, Conditional": 8,
@@ -134,8 +134,8 @@ def main(arguments):
     columns = ["empty cache", "of that compiling", "second process", "compiled then"]
     table = Table("CPU seconds", columns)
     for case in options.only:
-        floors = [*at_most(FLOORS[case]), None] if case in FLOORS else [None, None]
-        table.add(case, show(case, options.kernels), [*floors, None, *at_most(0)])
+        limits = [*at_most(LIMITS[case]), None] if case in LIMITS else [None, None]
+        table.add(case, show(case, options.kernels), [*limits, None, *at_most(0)])
     print()
     summarize(table.show())
 

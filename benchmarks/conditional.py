@@ -4,7 +4,7 @@ By default: 10⁴ · MSE / Var f on four laws of six columns (`benchmarks.laws`,
 simulated), for each option of `Conditional`, for partial dependence, and for the kernel estimator
 of shapr. The MSE is the mean over columns and over fresh values of each; ± is the standard error
 over replicates, each with a background and values of its own. ``--speed`` and ``--faithfulness``
-print those tables instead. A number in parentheses is the floor that must hold.
+print those tables instead. A number in parentheses is a limit that must hold.
 """
 
 import argparse
@@ -20,14 +20,14 @@ from benchmarks.xai_bench import show_faithfulness
 OPTIONS = ("kernel", "local_linear", "knn", "gaussian", "copula", "gmm")
 DEFAULT = "kernel"
 SIZES = (200, 1000, 5000)
-FLOORS_AT = 1000  # rows
+LIMITS_AT = 1000  # rows
 SHAPR = {"sigma": 0.1, "eta": 0.95, "most": 1000}  # its default settings
 BY_POINTS = ("gaussian", "copula")  # quasi-random, where the model is not affine
 TOL = 2e-2  # of those: adds 0.2 to 2 to the numbers of the table
 
 
 def measure_values(model, measure, X, rows):
-    """Return our values of rows, (n, 6), with a measure learned on X."""
+    """Return the values of rows, (n, 6), with a measure learned on X."""
     from skattr import MeasureExplainer
     from skattr.engines import QuasiMonteCarlo
 
@@ -45,7 +45,7 @@ def shapr_values(model, X, rows):
     columns squared, which is 1, and σ = 0.1. Weights are normalised, the smallest that
     together make no more than 1 − η = 5 % are dropped, at most 1000 rows are kept, and f is
     averaged over them with column j set to t. shapr refuses factors, so its users must encode
-    categories: here they are numbered, and a match is then nearly all that counts.
+    categories: here they are numbered, and nearly all the weight is on rows that match.
     """
     numbers, at = codes_of(X), codes_of(rows)
     out = np.empty((len(at), D))
@@ -134,7 +134,7 @@ def cell(errors):
 
 
 def show_quality(options):
-    """Print one table for each number of rows, and the floors; return the checks."""
+    """Print one table for each number of rows, and the limits; return the checks."""
     laws = [name for name in LAWS if name in options.law]
     found = {name: errors_of_law(name, options) for name in laws}
     for n in options.n:
@@ -143,10 +143,10 @@ def show_quality(options):
             table.add(method, [cell(found[name][0].get((method, n))) for name in laws])
         table.show()
     show_refusals({name: refusals for name, (_, refusals) in found.items()})
-    if FLOORS_AT not in options.n:
-        print(f"(floors are those of n = {FLOORS_AT}, which was not run)")
+    if LIMITS_AT not in options.n:
+        print(f"(limits are those of n = {LIMITS_AT}, which was not run)")
         return []
-    return show_floors(laws, {name: errors for name, (errors, _) in found.items()})
+    return show_limits(laws, {name: errors for name, (errors, _) in found.items()})
 
 
 def show_refusals(refusals):
@@ -160,13 +160,13 @@ def show_refusals(refusals):
     print()
 
 
-def show_floors(laws, errors):
-    """Print how the default stands to partial dependence, to shapr and to the best option."""
+def show_limits(laws, errors):
+    """Print how the default compares with partial dependence, shapr and the best option."""
 
     def mean(name, method):
-        return np.mean(errors[name].get((method, FLOORS_AT), np.nan))
+        return np.mean(errors[name].get((method, LIMITS_AT), np.nan))
 
-    table = Table(f"the default, {DEFAULT}, n = {FLOORS_AT}", laws)
+    table = Table(f"the default, {DEFAULT}, n = {LIMITS_AT}", laws)
     ours = np.array([mean(name, DEFAULT) for name in laws])
     dependence = np.array([mean(name, "partial dependence") for name in laws])
     shapr = np.array([mean(name, "shapr-style kernel") for name in laws])
@@ -193,14 +193,14 @@ def parse(arguments):
     parser.add_argument("--replicates", type=int, help="backgrounds of each size, default 4")
     parser.add_argument("--law", nargs="+", choices=LAWS, default=list(LAWS))
     options = parser.parse_args(arguments)
-    options.n = options.n or ([FLOORS_AT] if options.quick else list(SIZES))
+    options.n = options.n or ([LIMITS_AT] if options.quick else list(SIZES))
     options.replicates = options.replicates or (2 if options.quick else 4)
     options.values, options.points = (40, 512) if options.quick else (100, 1024)
     return options
 
 
 def main(arguments):
-    """Print what was asked for, and say which floors hold."""
+    """Print what was asked for, and say which limits hold."""
     options = parse(arguments)
     if options.speed:
         summarize(show_speed(options))

@@ -19,7 +19,7 @@ from benchmarks.trees import friedman
 ROWS = 10_000
 LEARN = (100_000, 20)  # rows and columns of the measure that is learned alone
 LEARN_SECONDS = 5
-FLOORS = {"fit": at_most(25, 30), "explain": at_most(0.5, 0.8)}  # forest, pipeline
+LIMITS = {"fit": at_most(25, 30), "explain": at_most(0.5, 0.8)}  # forest, pipeline
 MEGABYTES = 1000
 
 
@@ -63,7 +63,7 @@ def peak(task, stored, *arguments):
 
 
 def show_learning():
-    """Print what it takes to learn the measure alone; return the checks."""
+    """Print time and memory of learning the measure alone; return the checks."""
     from skattr.measures import Conditional
 
     rows, columns = LEARN
@@ -92,14 +92,14 @@ def show_models():
     for key, label in labels.items():
         seconds.add(label, out[key])
     ratios = Table("ratios", list(found))
-    for key, floors in FLOORS.items():
+    for key, limits in LIMITS.items():
         values = np.array(out[key]) / out["predict"]
-        ratios.add(f"{labels[key]} ÷ predict", list(values), floors)
+        ratios.add(f"{labels[key]} ÷ predict", list(values), limits)
     ratios.add("peak of the process during fit (MB)", out["peak"], at_most(MEGABYTES, MEGABYTES))
     seconds.show()
     return ratios.show()
 
 
 def show_speed(options):
-    """Print all of it; return the checks."""
+    """Print both parts; return the checks."""
     return show_learning() + show_models()

@@ -1,18 +1,17 @@
 """``python -m benchmarks grid``: sums over grids and quasi-random points, for models of any kind.
 
-1. Riemann-Stieltjes sums of d integrands at one row, against the way of the paper's own code, done
-   again in torch (`corner_sums`): all 2^d corners of every cell for every integrand, f at the lower
-   corner. As published: single precision, all cells at once; and at its best: double precision, in
-   batches that fit the cache. Ours is double precision. f costs nothing here: it answers with a
-   table of ones that is there already.
-2. Evaluations of a smooth f for the same error: the lower-corner sum over N^d cells, whose f is
-   asked once for all columns, against all levels and columns of one row here.
-3. Evaluations where columns are points (Dirac): those of the free columns alone.
+1. Riemann-Stieltjes sums of d integrands at one row, against the method of the paper's code,
+   written again in torch (`corner_sums`): all 2^d corners of every cell for every integrand, f at
+   the lower corner. As published: single precision, all cells at once; tuned: double precision, in
+   batches that fit into the cache. skattr uses double precision. f is free: it returns ones.
+2. Evaluations of a smooth f for the same error: the lower-corner sum over N^d cells, which
+   evaluates f once for all columns, against all levels and columns of one row in skattr.
+3. Evaluations where columns are points (Dirac): only the free columns count.
 4. Quasi-random against random points, 16 × 1024 of them: root mean square errors over columns and
    seeds. Both estimate the same attributions; random points are drawn for each column.
-5. What `explain` adds to the time that the model spends on its points.
+5. The time of `explain` beyond the time that the model spends on its points.
 
-Times are CPU seconds of one thread, the best of several. A number in parentheses is the floor.
+Times are CPU seconds of one thread, the best of several. A number in parentheses is a limit.
 """
 
 import argparse
@@ -35,7 +34,7 @@ from skattr.engines.evaluation.grid_cells import add_up, cells
 from skattr.measures import ProductMarginal, Stieltjes, Uniform
 
 GRIDS = {(2, 1000): 4, (4, 30): 20, (6, 8): 40}  # (d, N): how many times faster, at least
-BATCH = 2**12  # cells that the peer looks at together, at its best
+BATCH = 2**12  # cells per batch of the tuned peer
 FEWER = 100  # evaluations, at least
 REPLICATES, POINTS = 16, 1024
 SEEDS = 10
@@ -99,11 +98,11 @@ def fitted(g, d):
 def show_grids():
     """Print times of sums over grids; return the checks."""
     table = Table(
-        "∫ f dg_j for all j, f for free",
-        ["ours, ms", "times faster than published", "than in small batches", "largest difference"],
+        "∫ f dg_j for all j, f free",
+        ["skattr, ms", "times faster than published", "than tuned", "largest difference"],
     )
     for g in (warm_up, smooth):
-        for (d, n), floor in GRIDS.items():
+        for (d, n), limit in GRIDS.items():
             x = np.linspace(0.3, 0.8, d)
             measure = fitted(g, d)
 
@@ -125,20 +124,20 @@ def show_grids():
             table.add(
                 f"{g.__name__}, d = {d}, N = {n}",
                 [1e3 * seconds, published / seconds, tuned / seconds, gap],
-                [None, *at_least(floor), None, *at_most(1e-9)],
+                [None, *at_least(limit), None, *at_most(1e-9)],
             )
     return table.show()
 
 
 class Counted:
-    """A function that counts the rows it is asked for."""
+    """A function that counts the rows it is evaluated at."""
 
     def __init__(self, function):
         self.function = function
         self.rows = 0
 
     def __call__(self, X):
-        """Count and answer."""
+        """Count the rows and evaluate the function."""
         self.rows += len(X)
         return self.function(X)
 
@@ -156,7 +155,7 @@ def unit(d, rows=2):
 
 
 def explained(f, measure, x, **settings):
-    """Return the values of one row, and how many evaluations `explain` asked for."""
+    """Return the values of one row, and the number of evaluations in `explain`."""
     counted = Counted(f)
     explainer = MeasureExplainer(counted, measure, tol=np.inf, **settings).fit(unit(len(x)))
     counted.rows = 0
@@ -190,10 +189,10 @@ def fewest(measure, x, truth, error, rule):
 
 
 def show_evaluations():
-    """Print how often f is asked for the same error; return the checks."""
+    """Print the number of evaluations of f for the same error; return the checks."""
     table = Table(
-        "f asked, one row, all columns",
-        ["lower corners", "their error", "ours", "our error", "times fewer"],
+        "evaluations of f, one row, all columns",
+        ["lower corners", "their error", "skattr", "its error", "times fewer"],
     )
     measures = {
         "Uniform": (Uniform(), "gauss"),
@@ -215,7 +214,7 @@ def show_evaluations():
 
 
 def show_diracs():
-    """Print how often f is asked where columns are points; return the checks."""
+    """Print the number of evaluations of f where columns are points; return the checks."""
     d, side, n_values = 10, 8, 5
     levels = (2, 3, side)  # as the error is the difference of levels
     background = unit(d, 50)
@@ -227,7 +226,9 @@ def show_diracs():
         (Stieltjes(warm_up), background, Riemann("midpoint", side), grid),
         (ProductMarginal(), stepped, "finite_grid", (n_values + 1) ** 2),
     )
-    table = Table(f"f asked for one value, d = {d}, 2 columns free", ["asked", "÷ free grid"])
+    table = Table(
+        f"evaluations of f for one value, d = {d}, 2 columns free", ["evaluations", "÷ free grid"]
+    )
     for measure, X, engine, alone in cases:
         counted = Counted(wave)
         explainer = MeasureExplainer(counted, measure, engine=engine).fit(X)
@@ -239,7 +240,7 @@ def show_diracs():
 
 
 def product_of_waves(d):
-    """Return a smooth function of d columns that no sum of few of them is."""
+    """Return a smooth function of d columns that is not a sum of functions of few columns."""
     scale = np.random.default_rng(d).uniform(0.5, 1.5, d) * 3 / np.sqrt(d)
     return lambda X: np.exp(X @ scale / 2) * np.cos(X @ scale[::-1])
 
@@ -294,16 +295,16 @@ def show_sampling():
         ["random", "quasi-random", "times smaller"],
     )
     for kind, model in (("smooth", product_of_waves), ("kinked", relu_network)):
-        for d, floor in zip((5, 10, 20), RATIOS[kind], strict=True):
+        for d, limit in zip((5, 10, 20), RATIOS[kind], strict=True):
             x, f = np.linspace(0.2, 0.9, d), model(d)
             ours, random = sampling_errors(f, x, nearly_exact(f, x))
-            floors = [None, None, *at_least(floor)]
-            table.add(f"{kind}, d = {d}", [random, ours, random / ours], floors)
+            limits = [None, None, *at_least(limit)]
+            table.add(f"{kind}, d = {d}", [random, ours, random / ours], limits)
     return table.show()
 
 
 class Timed:
-    """A model whose own time is added up."""
+    """A model that adds up the time of its own predictions."""
 
     def __init__(self, model):
         self.function = model.predict  # not "predict": it would be taken for an estimator
@@ -333,7 +334,7 @@ def overhead(model, X, rows, **settings):
 
 
 def show_overhead():
-    """Print what `explain` adds to the model's own time; return the checks."""
+    """Print the time of `explain` beyond the model's own; return the checks."""
     rng = np.random.default_rng(0)
     X = rng.random((1000, 4))
     y = np.sin(3 * X[:, 0]) + X[:, 1] * X[:, 2] + rng.normal(0, 0.1, len(X))
@@ -363,7 +364,7 @@ def show_overhead():
 
 
 def main(arguments):
-    """Print the tables, and say which floors hold."""
+    """Print the tables, and say which limits hold."""
     torch.set_num_threads(1)
     shows = {
         "grids": show_grids,

@@ -1,9 +1,9 @@
-"""What cannot be measured inside the benchmark's own process: memory, import time, compilation.
+"""Measurements that need a process of their own: memory, import time, compilation.
 
 Each measurement runs in a fresh process, ``python -m benchmarks.memory TASK ...``, which prints
-one line of JSON. Peaks are read from VmHWM, which the kernel lets a process reset; ``ru_maxrss``
-cannot be reset and in a child starts at the size of its parent, so it is used only where
-``/proc`` is missing (the numbers are then upper bounds).
+one line of JSON. Peaks are read from VmHWM, which a process can reset; ``ru_maxrss`` cannot be
+reset and starts at the size of the parent process, so it is used only where ``/proc`` is missing
+(the numbers are then upper bounds).
 """
 
 import json
@@ -32,7 +32,7 @@ def resident(which):
 
 
 def reset_peak():
-    """Let the peak start again from the present size, where the system can."""
+    """Reset the peak to the current size, where the system allows it."""
     try:
         with open("/proc/self/clear_refs", "w") as clear:
             clear.write("5")
@@ -41,7 +41,7 @@ def reset_peak():
 
 
 def stored(path):
-    """Return what the parent process put there: a model and its background, or rows."""
+    """Return what the parent process stored: a model and its background, or rows."""
     with open(path, "rb") as file:
         return pickle.load(file)
 
@@ -99,7 +99,7 @@ def learn_task(path):
 
 
 def import_task():
-    """CPU seconds of the libraries that a user has anyway, and of `skattr` on top of them."""
+    """CPU seconds of importing the dependencies, and of importing `skattr` after them."""
     start = time.process_time()
     import numba  # noqa: F401
     import numpy  # noqa: F401
@@ -167,7 +167,7 @@ def show_memory(models, X, quick):
         fits = [child("fit", path) for path in paths.values()]
     for key in ("input", "output", "peak"):
         explain.add(key, [each[key] / MB for each in found])
-    extra = [each["extra"] / MB for each in found]  # the floor is one of 10 million rows
+    extra = [each["extra"] / MB for each in found]  # the limit is for 10 million rows
     explain.add("above input and output", extra, None if quick else at_most(200, 200))
     explain.add("CPU seconds", [each["seconds"] for each in found])
     fit.add("process before fit", [each["before"] / MB for each in fits])
@@ -184,12 +184,12 @@ def show_import():
     table = Table("import (CPU seconds, best of 5 processes)", ["seconds"])
     libraries = min(each["libraries"] for each in found)
     table.add("numpy, scipy, sklearn.ensemble, pandas, numba", [libraries])
-    table.add("skattr on top", [min(each["skattr"] for each in found)], at_most(0.5))
+    table.add("skattr after these", [min(each["skattr"] for each in found)], at_most(0.5))
     return table.show()
 
 
 def show_cache():
-    """Print what a first process compiles and a second one does not."""
+    """Print what a first and a second process compile."""
     with tempfile.TemporaryDirectory() as folder:
         cold, warm = (child("compile", NUMBA_CACHE_DIR=folder) for _ in range(2))
     table = Table("first use of every engine, tiny data", ["empty cache", "second process"])

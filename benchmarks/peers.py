@@ -1,8 +1,8 @@
-"""Other people's partial dependence, timed on the same models and background.
+"""Partial dependence of other libraries, timed on the same models and background.
 
-Peers are slow, so part of their work is measured and scaled up, and the output says which part.
-Both are warmed on a small piece first; like ours, the time is the best of several calls, of which
-there may be one only when it takes more than ten seconds.
+Peers are slow, so that only a part of their work is measured and scaled up; the output says which.
+Both are warmed up on little data first. As for skattr, the time is the best of several calls, or
+that of a single one if it takes more than ten seconds.
 """
 
 import copy
@@ -81,12 +81,12 @@ def woodelf_seconds(model, X, share):
 
 
 def measure_peers(models, X, quick):
-    """Return {row: one number a model} of the peers that are installed."""
+    """Return {row: one number per model} of the peers that are installed."""
     points, share = (10, 0.05) if quick else (POINTS, 1.0)
     print(f"peers: brute force is one column × {points} points, × {10 * POINTS // points}")
     out = {"brute": [sklearn_seconds(model, X, points) for model in models.values()]}
     if importlib.util.find_spec("woodelf") is None:
-        print("peers: woodelf-explainer is not installed, so it is left out")
+        print("peers: woodelf-explainer is not installed, and is left out")
         return out
     if share < 1:
         print(f"peers: woodelf runs on {share:.0%} of the trees, × {1 / share:g}")

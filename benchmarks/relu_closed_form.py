@@ -1,9 +1,9 @@
 """One hidden layer, Gaussian mixture given X_j: closed forms against Monte Carlo.
 
 d = 100 columns, 100 units, 5 components with full covariances. Monte Carlo draws from the learned
-law given X_j = t (components by their shares, a Cholesky factor of each conditional covariance made
-beforehand) and averages f in batches, until its standard error is 1e-3 of the spread of f; both on
-one thread. How many draws that takes is the variance of f given t over (1e-3 · spread)².
+law given X_j = t (the Cholesky factors of the conditional covariances are computed beforehand) and
+averages f in batches, until its standard error is 1e-3 of the spread of f; both on one thread.
+The number of draws is the variance of f given t over (1e-3 · spread)².
 """
 
 import warnings
@@ -11,7 +11,7 @@ import warnings
 import numpy as np
 from sklearn.neural_network import MLPRegressor
 
-from benchmarks.timing import Floor, Table, best, summarize
+from benchmarks.timing import Limit, Table, best, summarize
 from skattr import MeasureExplainer
 from skattr.measures import Conditional
 
@@ -22,7 +22,7 @@ ERROR = 1e-3
 
 
 def data(seed=0):
-    """Return rows of five leaning clusters."""
+    """Return rows of five correlated clusters."""
     rng = np.random.default_rng(seed)
     which = rng.integers(0, COMPONENTS, ROWS)
     X = np.empty((ROWS, D))
@@ -93,11 +93,11 @@ def show(options=None):
         times.append(best(lambda t=t, peer=peer: peer.draw(t, rng), repeat=5) / BATCH * needed[-1])
     table = Table("one attribution", ["closed form", "Monte Carlo", "ratio"])
     ratio = float(np.mean(times) / ours)
-    table.add("seconds", [ours, float(np.mean(times)), ratio], [None, None, Floor("≥", 1e5)])
+    table.add("seconds", [ours, float(np.mean(times)), ratio], [None, None, Limit("≥", 1e5)])
     checks = table.show()
     table = Table("Monte Carlo", ["draws", "its distance from the closed form, standard errors"])
     table.add("mean of 3 values", [float(np.mean(needed)), float(np.max(gaps))],
-              [None, Floor("≤", 4)])  # fmt: skip
+              [None, Limit("≤", 4)])  # fmt: skip
     return [*checks, *table.show()]
 
 

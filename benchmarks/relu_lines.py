@@ -1,8 +1,8 @@
 """Complete curves of ReLU networks against batched forward passes: ``relu --lines``.
 
-What users do without curves: for each of 1000 values put it into all 500 rows, and let torch (in
-float32, without gradients) evaluate them, some values at a time; the best of several batch sizes.
-One thread, CPU seconds. A curve has all its knots, and is exact in float64.
+Without curves, each of 1000 values is put into all 500 rows, and torch evaluates these (in float32,
+without gradients), some values at a time; the best of several batch sizes counts. CPU seconds of
+one thread. A curve has all its knots, and is exact in float64.
 """
 
 from itertools import pairwise
@@ -13,7 +13,7 @@ from benchmarks.timing import Table, at_least, at_most, best
 
 COLUMNS, ROWS, VALUES = 30, 500, 1000
 NETWORKS = {"128": (128,), "128-128": (128, 128), "128-128-128": (128, 128, 128)}
-FLOORS = {"128": None, "128-128": at_least(20), "128-128-128": at_least(10)}
+LIMITS = {"128": None, "128-128": at_least(20), "128-128-128": at_least(10)}
 BATCHES = (1, 4, 16)  # values at a time
 
 
@@ -83,11 +83,11 @@ def show(options):
     """Print the table; return its checks."""
     table = Table(
         f"{COLUMNS} columns, {ROWS} rows, {VALUES} values",
-        ["torch passes (s)", "curve (s)", "look up (s)", "ratio", "knots", "error ÷ spread"],
+        ["torch passes (s)", "curve (s)", "lookup (s)", "ratio", "knots", "error ÷ spread"],
     )
     for name, hidden in NETWORKS.items():
         slow, fast, look, knots, off = measure(hidden)
-        floor = FLOORS[name][0] if FLOORS[name] else None
-        floors = [None, None, None, floor, None, at_most(1e-12)[0]]
-        table.add(name, [slow, fast, look, slow / (fast + look), knots, off], floors)
+        limit = LIMITS[name][0] if LIMITS[name] else None
+        limits = [None, None, None, limit, None, at_most(1e-12)[0]]
+        table.add(name, [slow, fast, look, slow / (fast + look), knots, off], limits)
     return table.show()

@@ -11,7 +11,7 @@ the same float64 forward pass:
   else the same composite rule written here.
 
 Errors are in units of the standard deviation of f over the box. The truth is the sum over regions
-that are cut by the last layer too, another way through the network than the one that is timed.
+that are cut by the last layer too, another computation than the one that is timed.
 """
 
 import warnings
@@ -23,13 +23,13 @@ from scipy.spatial import Delaunay
 from scipy.stats import qmc
 from sklearn.neural_network import MLPRegressor
 
-from benchmarks.timing import Floor, Table, best, summarize
+from benchmarks.timing import Limit, Table, best, summarize
 from skattr import MeasureExplainer
 from skattr.measures import Uniform
 
 GRIDS = {2: 1000, 3: 100, 4: 30}  # N of the authors' settings
 POINTS = 2**20
-VALUES = np.linspace(-0.9, 0.9, 50)  # over which our time is averaged
+VALUES = np.linspace(-0.9, 0.9, 50)  # over which the time of skattr is averaged
 CHUNK = 2**16
 
 
@@ -48,7 +48,7 @@ def network(d, seed=0):
 
 
 def forward(model, X):
-    """Return f(X), as fast as numpy makes it."""
+    """Return f(X), computed by numpy in place."""
     for weight, bias in zip(model.coefs_[:-1], model.intercepts_[:-1], strict=True):
         X = X @ weight
         X += bias
@@ -160,19 +160,19 @@ def show(options=None):
             found[name].append(best(call, repeat=3))
             off[name].append(abs(call() - wanted) / spread)
     fast = np.array(found["cells"])
-    floors = {"authors": [500, 500, 500], "sobol": [None, 100, 20], "simpson": [None, 100, 20]}
+    limits = {"authors": [500, 500, 500], "sobol": [None, 100, 20], "simpson": [None, 100, 20]}
     for name in found:
         times.add(name, found[name])
         if name == "cells":
-            errors.add(name, off[name], [Floor("≤", 1e-12)] * 3)
+            errors.add(name, off[name], [Limit("≤", 1e-12)] * 3)
             continue
-        bounds = [bound and Floor("≥", bound) for bound in floors[name]]
+        bounds = [bound and Limit("≥", bound) for bound in limits[name]]
         ratios.add(name, list(np.array(found[name]) / fast), bounds)
         errors.add(name, off[name])
     gains = Table("error / that of cells (at least 1e-16)", columns)
     for name in ("sobol", "simpson"):
         gain = np.array(off[name]) / np.maximum(off["cells"], 1e-16)
-        gains.add(name, list(gain), [None, Floor("≥", 1e5), Floor("≥", 1e5)])
+        gains.add(name, list(gain), [None, Limit("≥", 1e5), Limit("≥", 1e5)])
     checks = []
     for table in (times, ratios, errors, gains):
         checks = [*checks, *table.show()]

@@ -1,4 +1,4 @@
-"""Clocks, and tables that say whether a floor is met."""
+"""Clocks, and tables that check numbers against limits."""
 
 import gc
 import math
@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 def best(function, repeat=10, clock=time.process_time, warm=True, at_most=10.0):
     """Return the smallest time of several calls of `function`, in seconds.
 
-    CPU time by default, of all threads of this process, so other work on the machine counts little.
-    The first call is not timed if `warm`; no further call is made after `at_most` seconds of calls.
+    CPU time by default, of all threads of this process, so that other work on the machine matters
+    little. The first call is not timed if `warm`; after `at_most` seconds no more calls are made.
     """
     if warm:
         function()
@@ -24,33 +24,33 @@ def best(function, repeat=10, clock=time.process_time, warm=True, at_most=10.0):
 
 
 @dataclass(frozen=True)
-class Floor:
-    """What a measured number must not be above ("≤") or below ("≥")."""
+class Limit:
+    """An upper ("≤") or a lower ("≥") bound on a measured number."""
 
     sense: str
     bound: float
 
     def met(self, value):
-        """Return whether `value` keeps the floor; a number that is not there does not."""
+        """Return whether `value` is within the limit; NaN is not."""
         return value <= self.bound if self.sense == "≤" else value >= self.bound
 
     def __str__(self):
-        """Write it as in a table."""
+        """Return the limit as a table shows it."""
         return f"{self.sense} {self.bound:g}"
 
 
 def at_most(*bounds):
-    """Return one floor a column, each an upper bound."""
-    return [Floor("≤", bound) for bound in bounds]
+    """Return one upper bound per column."""
+    return [Limit("≤", bound) for bound in bounds]
 
 
 def at_least(*bounds):
-    """Return one floor a column, each a lower bound."""
-    return [Floor("≥", bound) for bound in bounds]
+    """Return one lower bound per column."""
+    return [Limit("≥", bound) for bound in bounds]
 
 
 def number(value):
-    """Write a number with three digits, text as it is, what was not measured as a dash."""
+    """Format a number with three digits, text as it is, and what was not measured as a dash."""
     if isinstance(value, str):
         return value
     if value is None or math.isnan(value):
@@ -62,30 +62,30 @@ def number(value):
 
 @dataclass
 class Table:
-    """Rows of numbers under one header, printed aligned as soon as they are all there."""
+    """Rows of numbers under one header, printed aligned."""
 
     title: str
     columns: list
     rows: list = field(default_factory=list)
     checks: list = field(default_factory=list)
 
-    def add(self, label, values, floors=None):
-        """Append a row; with floors every number gets its bound and a mark."""
-        floors = floors or [None] * len(values)
-        columns = zip(self.columns, values, floors, strict=True)
+    def add(self, label, values, limits=None):
+        """Append a row; numbers with a limit are shown with it, and marked."""
+        limits = limits or [None] * len(values)
+        columns = zip(self.columns, values, limits, strict=True)
         cells = [self._cell(label, *each) for each in columns]
         self.rows.append([label, *cells])
 
-    def _cell(self, label, column, value, floor):
+    def _cell(self, label, column, value, limit):
         text = number(value)
-        if floor is None or text == "–":
+        if limit is None or text == "–":
             return text
-        met = floor.met(value)
-        self.checks.append((met, f"{label}, {column}: {text} ({floor})"))
-        return f"{text} ({floor}) {'ok' if met else 'MISSED'}"
+        met = limit.met(value)
+        self.checks.append((met, f"{label}, {column}: {text} ({limit})"))
+        return f"{text} ({limit}) {'ok' if met else 'MISSED'}"
 
     def show(self):
-        """Print the table, and return its checks: (met, what) for each floor."""
+        """Print the table, and return its checks: (met, description) for each limit."""
         lines = [[self.title, *self.columns], *self.rows]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         lines.insert(1, ["-" * width for width in widths])
@@ -97,8 +97,8 @@ class Table:
 
 
 def summarize(checks):
-    """Print how many floors were checked, and every one that is missed."""
+    """Print how many limits were checked, and list those that are missed."""
     missed = [what for met, what in checks if not met]
-    print(f"floors checked: {len(checks)}, missed: {len(missed)}")
+    print(f"limits checked: {len(checks)}, missed: {len(missed)}")
     for what in missed:
         print(f"  {what}")

@@ -1,8 +1,8 @@
 """``python -m benchmarks trees``: exact attributions of forests and boosting.
 
 Times are CPU seconds of one thread, the best of several warm calls, all in one process; only the
-speed-up of two jobs is wall-clock time. Calls stop after ten seconds, so what takes longer is timed
-once. A number in parentheses is the floor that must hold.
+speed-up of two jobs is wall-clock time. Calls stop after ten seconds, so that what takes longer
+is timed once. A number in parentheses is a limit that must hold.
 """
 
 import argparse
@@ -25,7 +25,7 @@ MODELS = {
     "depth 10": RandomForestRegressor(100, max_depth=10, random_state=0),
     "unlimited": RandomForestRegressor(100, random_state=0),
 }
-FLOORS = {  # of the issue, in the order of MODELS
+LIMITS = {  # in the order of MODELS
     "fit": at_most(4, 7, 15),
     "brute": at_least(200, 120, 60),
     "woodelf": at_least(6, 40, 60),
@@ -74,7 +74,7 @@ def error(model, X, explainer, n_points):
 
 
 def measure_speed(models, X, options):
-    """Return {row: one number a model} of our own times, and the error."""
+    """Return {row: one number per model}: times of skattr, and its error."""
     out = {"fit": [], "explain": [], "product": [], "error": []}
     for model in models.values():
         out["fit"].append(best(lambda m=model: explainer_of(m).fit(X)))
@@ -86,7 +86,7 @@ def measure_speed(models, X, options):
 
 
 def show_speed(models, X, options):
-    """Print seconds, then ratios with their floors; return the checks."""
+    """Print seconds, then ratios with their limits; return the checks."""
     predict = [best(lambda m=model: m.predict(X)) for model in models.values()]
     out = {"predict": predict}
     if "speed" in options.only:
@@ -101,10 +101,10 @@ def show_speed(models, X, options):
     for key, (label, above, below) in RATIOS.items():
         if above in out and below in out:
             values = [a / b for a, b in zip(out[above], out[below], strict=True)]
-            ratios.add(label, values, floors(key, models))
+            ratios.add(label, values, limits(key, models))
     for key, label in ERRORS.items():
         if key in out:
-            ratios.add(label, out[key], floors(key, models))
+            ratios.add(label, out[key], limits(key, models))
     print()
     seconds.show()
     return ratios.show()
@@ -118,7 +118,7 @@ SECONDS = {
     "brute": "scikit-learn, brute, all columns × 100",
     "woodelf": "woodelf, all columns × 100",
 }
-RATIOS = {  # key of the floor: label, above the line, below it
+RATIOS = {  # key of the limit: label, above the line, below it
     "fit": ("fit, all 10 curves ÷ predict", "fit", "predict"),
     "brute": ("times faster than brute force", "brute", "fit"),
     "woodelf": ("times faster than woodelf", "woodelf", "fit"),
@@ -133,11 +133,11 @@ ERRORS = {
 }
 
 
-def floors(key, models):
-    """Return the floors of the models that run, or None."""
-    if key not in FLOORS:
+def limits(key, models):
+    """Return the limits of the models that run, or None."""
+    if key not in LIMITS:
         return None
-    return [floor for name, floor in zip(MODELS, FLOORS[key], strict=True) if name in models]
+    return [limit for name, limit in zip(MODELS, LIMITS[key], strict=True) if name in models]
 
 
 def show_jobs(models, X, options):
@@ -151,13 +151,13 @@ def show_jobs(models, X, options):
     for n_jobs, found in times.items():
         table.add(f"n_jobs={n_jobs}", found)
     ratio = [one / two for one, two in zip(*times.values(), strict=True)]
-    table.add(f"speed-up on {os.cpu_count()} cores", ratio, floors("jobs", models))
+    table.add(f"speed-up on {os.cpu_count()} cores", ratio, limits("jobs", models))
     print(f"(wall clock: other work counts; load {os.getloadavg()[0]:.1f} before)")
     return table.show()
 
 
 def show_scaling(models, X, options):
-    """Print `fit` at three numbers of rows and of trees: affine and linear if the slopes agree."""
+    """Print `fit` at three numbers of rows and of trees: the time is affine if slopes agree."""
     rows = [len(X) // 4, len(X) // 2, len(X)]
     table = Table("CPU seconds of fit", list(models))
     times = [
@@ -205,7 +205,7 @@ def parse(arguments):
     """Return the options."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks trees", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer points, trees and rows")
-    parser.add_argument("--skip-peers", action="store_true", help="measure ourselves only")
+    parser.add_argument("--skip-peers", action="store_true", help="measure skattr only")
     parser.add_argument("--only", nargs="+", choices=SECTIONS, default=SECTIONS)
     parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS))
     options = parser.parse_args(arguments)
@@ -214,7 +214,7 @@ def parse(arguments):
 
 
 def main(arguments):
-    """Train the models, print every table that was asked for, and say which floors hold."""
+    """Train the models, print every table that was asked for, and say which limits hold."""
     options = parse(arguments)
     X, y = friedman(10_000)
     needed = options.only - {"import", "cache"}

@@ -18,7 +18,7 @@ from benchmarks.timing import Table, at_least
 
 RHO = 0.9
 BACKGROUND, TRAIN = 1000, 10_000
-FLOOR = 0.9  # of inc, for the conditional measure: "near 1"
+LIMIT = 0.9  # of inc, for the conditional measure
 
 
 def redrawn(model, X, n_points=256):
@@ -101,10 +101,10 @@ def show_faithfulness(options):
         results = [
             faithfulness(each, explainer, kind=kind, truth=changes[kind]) for kind in changes
         ]
-        # what a user sees who has the background only
+        # as a user computes it, from the background alone
         results.append(faithfulness(each, explainer, X))
         values = [result.mean for result in results]
         undefined = sum(result.undefined for result in results)
-        floors = [*at_least(FLOOR), None, None, None] if name.startswith("conditional") else None
-        table.add(name, [*values, undefined], floors)
+        limits = [*at_least(LIMIT), None, None, None] if name.startswith("conditional") else None
+        table.add(name, [*values, undefined], limits)
     return table.show()

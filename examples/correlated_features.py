@@ -1,11 +1,14 @@
-"""Height and weight: what partial dependence says of people who do not exist.
+"""Correlated columns
+==================
 
-Risk depends on the body mass index, which has the same law for short and tall people: knowing the
-height says next to nothing about the risk. Partial dependence gives every height to all weights,
-people of 150 cm and 110 kg among them, and finds a strong effect. The conditional measure asks
-about weights that go with the height. The truth is known here, because the law of the data is.
+Height and weight: partial dependence averages over people who do not exist.
 
-Run it as it is: python examples/correlated_features.py [picture.png] (needs matplotlib)
+Risk depends on the body mass index, which has the same distribution for short and tall people, so
+that the height alone says next to nothing about the risk. Partial dependence combines every height
+with all weights, also 150 cm with 110 kg, and finds a strong effect. The conditional measure
+averages over weights that occur with a height. The truth is known, because the data are simulated.
+
+Run it: python examples/correlated_features.py [picture.png] (needs matplotlib)
 """
 
 import sys
@@ -48,7 +51,7 @@ def true_expectation(model, column, value):
 
 
 def draw_people(ax, X, height):
-    """Draw people, and the weights that each measure puts to a height."""
+    """Draw people, and the weights that each measure combines with a height."""
     near = X["weight"][(X["height"] - height).abs() < 2]
     ax.plot(X["height"], X["weight"], ".", color="0.65", markersize=3)
     for name, weights, width, words in (
@@ -73,7 +76,7 @@ def draw_curve(ax, explainer, model, column, values):
 
 
 def main(path):
-    """Fit, draw, print."""
+    """Fit the model, draw the curves, and print the errors."""
     X = people(3000, seed=0)
     index = X["weight"] / (X["height"] / 100) ** 2
     noise = np.random.default_rng(1).normal(0, 1, len(X))

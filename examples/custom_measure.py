@@ -1,12 +1,15 @@
-"""A measure of your own in ten lines, on a kernel machine and on a torch network.
+"""A measure of your own
+=====================
 
-The question: what would this prediction gain or lose, if a column moved by one standard deviation,
-up and down, the others as they are? That is a difference of two predictions, so it is linear in f,
-so it is a measure: two points with the weights ½ and -½ for each column. `Atoms` takes a function
-that builds them. The same question asked of all neighbours at once, weighted by a Gaussian window,
-has a density instead: `Density` takes that.
+A measure of your own in ten lines, on a kernel machine and on a torch network.
 
-Run it as it is: python examples/custom_measure.py (the network needs torch)
+By how much does a prediction change if one column moves up and down by a standard deviation, and
+the others stay as they are? This difference of two predictions is linear in f, so it is given by a
+measure: two points per column, with the weights ½ and -½. `Atoms` takes a function that builds
+them. Averaged over all neighbours, weighted by a Gaussian window, the measure has a density, which
+`Density` takes.
+
+Run it: python examples/custom_measure.py (the network needs torch)
 """
 
 import numpy as np
@@ -57,7 +60,7 @@ def network():
 
 
 def main():
-    """Print what each measure says of a few patients."""
+    """Print the attributions of a few patients under each measure."""
     models = {
         "SVR": make_pipeline(StandardScaler(), SVR(C=100)).fit(X, y),
         "torch network": network(),

@@ -1,13 +1,17 @@
-"""The paper's section 3.1: choose what an indicator deserves, get the attribution of any f.
+"""The paper's warm-up
+===================
 
-On the unit square let the attribution of the indicator of a rectangle, at the point x, be: for the
-first column the length of the rectangle's second side if x_1 lies in the first one, and the other
-way round. That is the increment of g_j(y) = 1[y_j ≥ x_j] y_i over the rectangle, i the other
-column. Whatever f is, its attribution follows: the mean of f along a line through x. The picture
-shows such a rectangle, a function, and the attribution of its first column: from the integrand,
-from the measure that has a name here (`Uniform`), and on a tree, where increments are exact.
+The paper's section 3.1: attributions of indicators determine those of any f.
 
-Run it as it is: python examples/paper_warmup.py [picture.png] (needs matplotlib)
+On the unit square, let the attribution of the indicator of a rectangle at a point x be, for the
+first column, the length of its second side if x_1 lies in the first side, and 0 otherwise; and the
+same for the second column with the sides exchanged. This is the increment over the rectangle of
+g_j(y) = 1[y_j ≥ x_j] y_i, i being the other column. It determines the attribution of any f: the
+mean of f along a line through x. The picture shows a rectangle, a function, and the attribution of
+its first column: computed from the integrand, by the measure `Uniform`, and for a tree, where
+increments are exact.
+
+Run it: python examples/paper_warmup.py [picture.png] (needs matplotlib)
 """
 
 import sys
@@ -27,7 +31,7 @@ POINT = np.array([0.35, 0.6])
 RECTANGLE = (0.2, 0.25, 0.4, 0.5)  # left, bottom, width, height
 
 
-def deserved(y, x, j):
+def integrand(y, x, j):
     """g_j: a step at x_j, uniform in the other column."""
     return (y[..., j] >= x[j]) * y[..., 1 - j]
 
@@ -38,7 +42,7 @@ def f(X):
 
 
 def attribution(model, measure, X, x, tol=1e-3):
-    """Return the attributions of rows, and the engine that made them."""
+    """Return the attributions of rows, and the engine that computed them."""
     explainer = MeasureExplainer(model, measure, domain=SQUARE, tol=tol).fit(X)
     return explainer.explain(x), explainer.engine_[0]
 
@@ -57,7 +61,7 @@ def draw(X, rows, found, path):
     axes[0].axvline(POINT[0], color="#D55E00", label=r"$\mu_{1,x}$: length 0.5 inside")
     axes[0].axhline(POINT[1], color="#009E73", label=r"$\mu_{2,x}$: length 0.4 inside")
     axes[0].plot(*POINT, "ko")
-    axes[0].set(xlim=(0, 1), ylim=(0, 1), title="what an indicator deserves at x")
+    axes[0].set(xlim=(0, 1), ylim=(0, 1), title="attributions of an indicator at x")
     axes[0].legend(loc="upper right", fontsize=8)
     grid = np.stack(np.meshgrid(*[np.linspace(0, 1, 101)] * 2, indexing="ij"), axis=-1)
     image = axes[1].imshow(f(grid.reshape(-1, 2)).reshape(101, 101).T, origin="lower",
@@ -72,18 +76,18 @@ def draw(X, rows, found, path):
 
 
 def main(path="paper_warmup.png"):
-    """Compute and draw it."""
+    """Compute the attributions and draw the picture."""
     X = np.random.default_rng(0).random((400, 2))
     tree = DecisionTreeRegressor(max_leaf_nodes=12, random_state=0).fit(X, f(X))
-    one, _ = attribution(tree, Stieltjes(deserved), X, POINT[None])
-    box, engine = attribution(indicator, Stieltjes(deserved), X, POINT[None], tol=0.03)
-    print(f"The rectangle deserves 0.5 and 0.4: {box.values[0].round(3)} by {engine}")
+    one, _ = attribution(tree, Stieltjes(integrand), X, POINT[None])
+    box, engine = attribution(indicator, Stieltjes(integrand), X, POINT[None], tol=0.03)
+    print(f"The rectangle should get 0.5 and 0.4: {box.values[0].round(3)} by {engine}")
     rows = np.column_stack([np.linspace(0.01, 1, 100), np.full(100, 0.5)])
     found = {}
     for model, measure, name in (
-        (f, Stieltjes(deserved), "f, by its integrand"),
+        (f, Stieltjes(integrand), "f, by its integrand"),
         (f, Uniform(), "f, Uniform()"),
-        (tree, Stieltjes(deserved), "a tree that learned f"),
+        (tree, Stieltjes(integrand), "a tree that learned f"),
     ):
         explanation, engine = attribution(model, measure, X, rows)
         found[name] = explanation.values

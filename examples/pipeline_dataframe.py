@@ -1,6 +1,9 @@
-"""Two pipelines on one mixed table, explained on its raw columns: numbers, strings, a date.
+"""Pipelines on raw columns
+========================
 
-Run it as it is: python examples/pipeline_dataframe.py
+Two pipelines on one mixed table, explained on its raw columns: numbers, strings, a date.
+
+Run it: python examples/pipeline_dataframe.py
 """
 
 import pandas as pd
@@ -33,7 +36,7 @@ def days(frame):
 
 
 def preprocessing():
-    """Return what stands in front of both models: 8 raw columns become about 20."""
+    """Return the preprocessing of both models: 8 raw columns become about 20."""
     numbers = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
     levels = OneHotEncoder(
         min_frequency=10, handle_unknown="infrequent_if_exist", sparse_output=False
@@ -58,7 +61,7 @@ def thin(frame, n):
 
 
 def main():
-    """Fit, explain, print."""
+    """Fit and explain both pipelines, and print the results."""
     pd.set_option("display.width", 120, "display.max_columns", 20)
     X, y = load_flats()
     X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
@@ -84,7 +87,7 @@ def main():
         print(f"Curve of area, {name}: {len(table)} rows ({curve.kind}), in square metres.")
         print(thin(table, 8).round(2).to_string(index=False), end="\n\n")
 
-    print("Curve of district: one value a level; rare levels share theirs with any other.")
+    print("Curve of district: one value per level; rare levels share that of any other.")
     district = {
         name: explainer.curve("district").to_frame().set_index("level")["value"]
         for name, explainer in explainers.items()

@@ -1,6 +1,9 @@
-"""Which columns move a forest's predictions, and how: a table and one exact curve.
+"""Quickstart
+==========
 
-Run it as it is: python examples/quickstart.py
+Which columns move a forest's predictions, and how: a table and one exact curve.
+
+Run it: python examples/quickstart.py
 """
 
 import pandas as pd

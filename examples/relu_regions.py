@@ -1,9 +1,12 @@
-"""A network of two columns, the polygons on which it is affine, and exact curves of its columns.
+"""Regions of a ReLU network
+=========================
 
-The network has learned a narrow ridge. The exact curves integrate every polygon, so they see it; a
-Riemann sum on a grid steps over it, and its curve jumps up and down instead.
+A network of two columns, the polygons on which it is affine, and exact curves of its columns.
 
-Run it as it is: python examples/relu_regions.py [picture.png]
+The network has learned a narrow ridge. The exact curves integrate every polygon; a Riemann sum on a
+grid misses parts of the ridge, and its curve oscillates.
+
+Run it: python examples/relu_regions.py [picture.png]
 """
 
 import sys

@@ -1,7 +1,11 @@
-"""One HTML file about a model: python examples/report.py [report.html] (needs jinja2, matplotlib).
+"""A report
+========
 
-Flats for rent, explained twice: what the model does with each column (partial dependence), and
-what a column tells about the rent when the others move along with it (conditional).
+One HTML file about a model: python examples/report.py [report.html] (needs jinja2, matplotlib).
+
+Flats for rent, explained twice: by what the model does with each column (partial dependence), and
+by what a column says about the rent if the others vary with it (conditional). A third report
+compares the two.
 """
 
 import sys
@@ -27,12 +31,37 @@ model = make_pipeline(
 ).fit(X_train, y_train)
 
 path = Path(sys.argv[1] if len(sys.argv) > 1 else "report.html")
-for name, measure in (("", PartialDependence()), ("-conditional", Conditional())):
-    explainer = MeasureExplainer(model, measure - Expectation()).fit(X_train)
+about = {
+    "units": {"area": "m²"},
+    "output_unit": "€",
+    "descriptions": {"area": "living area", "built": "year of construction"},
+}
+explainers = {
+    "what the model does": MeasureExplainer(model, PartialDependence() - Expectation()),
+    "what a column tells": MeasureExplainer(model, Conditional() - Expectation()),
+}
+for name, explainer in explainers.items():
+    explainer.fit(X_train)
     written = write_report(
         explainer,
         X_test,
-        path.with_stem(path.stem + name),
-        title=f"Rents: {type(measure).__name__}",
+        path.with_stem(path.stem + "-conditional" * (name == "what a column tells")),
+        title=f"Rents: {name}",
+        target=1000.0,
+        slices="district",
+        **about,
     )
     print(f"{written}: {Path(written).stat().st_size / 1e3:.0f} kB")
+
+# %%
+# Both in one report: what differs between them, column by column.
+
+written = write_report(
+    list(explainers.values()),
+    X_test,
+    path.with_stem(path.stem + "-compared"),
+    title="Rents: two measures",
+    labels=tuple(explainers),
+    **about,
+)
+print(f"{written}: {Path(written).stat().st_size / 1e3:.0f} kB")

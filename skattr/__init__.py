@@ -10,24 +10,41 @@ from typing import TYPE_CHECKING, Any
 from skattr._version import __version__
 
 if TYPE_CHECKING:
-    from skattr import axioms, datasets, engines, measures, metrics, optimize, plot
-    from skattr.curves import Curve
+    from skattr import (
+        axioms,
+        compat,
+        datasets,
+        distributed,
+        engines,
+        measures,
+        metrics,
+        optimize,
+        plot,
+    )
+    from skattr.counterfactuals import counterfactual
+    from skattr.curves import Curve, Curves, Surface
+    from skattr.decomposition import Decomposition, decompose
     from skattr.explainer import MeasureExplainer
     from skattr.explanation import Explanation
     from skattr.report import write_report
 
 __all__ = [
-    "Curve", "Explanation", "MeasureExplainer", "__version__", "axioms", "datasets", "engines",
+    "Curve", "Curves", "Decomposition", "Explanation", "MeasureExplainer", "Surface", "__version__",
+    "axioms", "compat", "counterfactual", "datasets", "decompose", "distributed", "engines",
     "measures", "metrics", "optimize", "plot", "write_report",
 ]  # fmt: skip
 
 _HOME = {
     "Curve": "skattr.curves",
+    "Curves": "skattr.curves",
+    "Surface": "skattr.curves",
+    "Decomposition": "skattr.decomposition",
+    "decompose": "skattr.decomposition",
     "Explanation": "skattr.explanation",
     "MeasureExplainer": "skattr.explainer",
+    "counterfactual": "skattr.counterfactuals",
     "write_report": "skattr.report",
 }
-_NOT_BUILT = ("distributed",)
 
 
 def __getattr__(name: str) -> Any:
@@ -37,8 +54,6 @@ def __getattr__(name: str) -> Any:
         return value
     if name in __all__:
         return import_module(f"skattr.{name}")  # the import system keeps modules itself
-    if name in _NOT_BUILT:  # `from … import` would replace the words of an AttributeError
-        raise ImportError(f"skattr.{name} is not built yet")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -12,20 +12,29 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestRegressor,
+)
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.neural_network import MLPRegressor
 
+from skattr.curves.by_two_codes import ByTwoCodes
 from skattr.engines import Riemann
 from skattr.explainer import MeasureExplainer
+from skattr.kernels.boxes.rectangles import at_points
 from skattr.measures import (
+    ALE,
     Conditional,
     PartialDependence,
     ProductMarginal,
+    Removal,
+    Shapley,
     Stieltjes,
     Uniform,
 )
-from skattr.pieces import ReluNetwork
+from skattr.pieces import Boxes, ReluNetwork
 
 
 def cases() -> Iterator[tuple[str, MeasureExplainer, pd.DataFrame]]:
@@ -43,10 +52,18 @@ def cases() -> Iterator[tuple[str, MeasureExplainer, pd.DataFrame]]:
     boosting = HistGradientBoostingRegressor(
         max_iter=3, min_samples_leaf=5, categorical_features="from_dtype"
     ).fit(levels, y)
+    measures = (PartialDependence(), ProductMarginal(), Conditional())
+    coalitions = (Shapley(), Shapley(ProductMarginal()))
     for name, model, table in (("forest", forest, X), ("boosting", boosting, levels)):
-        for measure in (PartialDependence(), ProductMarginal(), Conditional()):
+        for measure in (*measures, *coalitions):
             yield f"{name}, {measure}", explainer(model, measure), table
             yield f"{name}, {measure}, groups", explainer(model, measure, groups=groups), table
+        for measure in (ALE(), Removal()):
+            yield f"{name}, {measure}", explainer(model, measure), table
+    classes = HistGradientBoostingClassifier(
+        max_iter=3, min_samples_leaf=5, categorical_features="from_dtype"
+    ).fit(levels, y > y.mean())
+    yield "boosting, link", explainer(classes, PartialDependence(), output="proba"), levels
     for hidden in ((4,), (4, 4), (4, 4, 4)):
         network = _network(hidden).fit(X, y)
         for measure in (PartialDependence(), Conditional()):
@@ -56,6 +73,8 @@ def cases() -> Iterator[tuple[str, MeasureExplainer, pd.DataFrame]]:
     process = GaussianProcessRegressor(random_state=0).fit(X[:20], y[:20])
     for measure in (PartialDependence(), Conditional()):
         yield f"bumps, {measure}", explainer(process, measure), X[:20]
+    yield "bumps, coalitions", explainer(process, Shapley()), X[:20]
+    yield "bumps, nodes", explainer(process, Shapley(ProductMarginal())), X[:20]
     yield "grid", explainer(process, Uniform(), engine=Riemann(points=3)), X[:2]
     for model in (process, forest):
         for product in (False, True):
@@ -73,12 +92,29 @@ def _volume(product: bool) -> Callable:
     return lambda y, x, j: y if product else np.prod(y, axis=-1)
 
 
+def compute(explainer: MeasureExplainer, X: pd.DataFrame) -> list[np.ndarray]:
+    """Return the attributions of three rows and, on boxes, those of pairs, looked up and swept."""
+    values = [explainer.fit(X).explain(X[:3]).values]
+    if isinstance(explainer.measure, Shapley):
+        return [*values, explainer.explain_pairs(X[:3]).values]
+    pieces = explainer.pieces_
+    if not isinstance(pieces, Boxes) or not {"rows", "factors"} & {*explainer.measure_.views}:
+        return values
+    values.append(explainer.explain_pairs(X[:3]).values)
+    for function in explainer._pairs.functions():
+        assert isinstance(function, ByTwoCodes)
+        first, second = (pieces.grid.encode(X[:3])[k] for k in function.columns)
+        axes = function.first, function.second
+        values.append(at_points(function.rectangles, *axes, first, second, sweep=True))
+    return values
+
+
 def warm_up() -> None:
     """Compile all kernels."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # models that are not trained to the end
         for _, explainer, X in cases():
-            explainer.fit(X).explain(X[:3])
+            compute(explainer, X)
             pieces = explainer.pieces_
             if isinstance(pieces, ReluNetwork):
                 next(pieces.regions([(0.0, 1.0)] * X.shape[1]))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Any
 
 
@@ -21,11 +22,14 @@ class Attributions(Sequence[tuple[int, ...]]):
         The positions of the raw columns of each attribution.
     n_columns : int
         The number of raw columns.
+    together : bool
+        Whether several attributions are also pinned together, as pairs are.
     """
 
     names: tuple[Any, ...]
     columns: tuple[tuple[int, ...], ...]
     n_columns: int
+    together: bool = field(default=False, kw_only=True)
 
     @classmethod
     def single(cls, names: Sequence[Any]) -> Attributions:
@@ -52,8 +56,10 @@ class Attributions(Sequence[tuple[int, ...]]):
         """Whether every column belongs to exactly one attribution."""
         return sorted(k for columns in self.columns for k in columns) == list(range(self.n_columns))
 
-    def partitions(self) -> list[tuple[list[int], Attributions]]:
+    def partitions(self, one_each: bool = False) -> list[tuple[list[int], Attributions]]:
         """Split the attributions greedily into a small number of partitions of the columns.
+
+        If `one_each`, attributions that are not a partition get one partition each.
 
         Returns
         -------
@@ -65,7 +71,7 @@ class Attributions(Sequence[tuple[int, ...]]):
             return [(list(range(len(self))), self)]
         rounds: list[tuple[list[int], set[int]]] = []
         for a, columns in enumerate(self.columns):
-            for positions, taken in rounds:
+            for positions, taken in () if one_each else rounds:
                 if taken.isdisjoint(columns):
                     positions.append(a)
                     taken.update(columns)
@@ -81,3 +87,36 @@ class Attributions(Sequence[tuple[int, ...]]):
             (*(self.columns[a] for a in positions), *((k,) for k in rest)),
             self.n_columns,
         )
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs(Attributions):
+    """Pairs of attributions; the names are tuples, the columns those of both, sorted.
+
+    Parameters
+    ----------
+    singles : Attributions
+        The attributions that are paired, a partition of the columns.
+    members : tuple of (int, int)
+        The positions of both in `singles`, the first one before the second.
+    """
+
+    singles: Attributions
+    members: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def of(cls, singles: Attributions, members: Iterable[tuple[int, int]]) -> Pairs:
+        """Return some pairs, given the positions of both in `singles`."""
+        ordered = tuple((min(pair), max(pair)) for pair in members)
+        return cls(
+            tuple((singles.names[a], singles.names[b]) for a, b in ordered),
+            tuple(tuple(sorted((*singles[a], *singles[b]))) for a, b in ordered),
+            singles.n_columns,
+            singles,
+            ordered,
+        )
+
+    @classmethod
+    def every(cls, singles: Attributions) -> Pairs:
+        """Return all pairs."""
+        return cls.of(singles, combinations(range(len(singles)), 2))

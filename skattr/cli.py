@@ -6,13 +6,12 @@ import argparse
 import os
 import signal
 import sys
-import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from skattr._files import paths
+from skattr._commands import run_demo, run_explain, run_report, run_warm_up, say
 from skattr._version import __version__
 
 MEASURES = (
@@ -23,6 +22,8 @@ MEASURES = (
     "conditional",
     "uniform",
     "expectation",
+    "shapley",
+    "banzhaf",
 )
 EXAMPLES = """examples:
   skattr demo
@@ -64,7 +65,7 @@ def main(arguments: list[str] | None = None) -> int:
             options.run(options)
             return 0
     except KeyboardInterrupt:
-        _say("interrupted")
+        say("interrupted")
         return 130
     except BrokenPipeError:  # such as `skattr explain … | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -72,7 +73,7 @@ def main(arguments: list[str] | None = None) -> int:
     except Exception as error:
         if options.debug:
             raise
-        _say(f"error: {_one_line(error)}")
+        say(f"error: {_one_line(error)}")
         return 1
 
 
@@ -257,191 +258,6 @@ def _add_explain(parser: argparse.ArgumentParser, how: Any, out: str) -> None:
     parser.set_defaults(run=run_explain, centered=False)
 
 
-def run_explain(options: argparse.Namespace) -> None:
-    """Explain rows, and write the values."""
-    inputs = _check_inputs(options)
-    if options.out is not None:
-        paths.check_values(options.out, inputs, options.safe_csv)
-    from skattr._files.results import neutralised, values_table, write_table
-
-    explainer, X = _fitted(options)
-    explanation = explainer.explain(X)
-    table = values_table(explanation.centered() if options.centered else explanation)
-    if options.safe_csv:
-        table = neutralised(table)
-    if options.out is None:
-        table.to_csv(sys.stdout, index=False)
-        sys.stdout.flush()
-    else:
-        write_table(table, options.out)
-    where = "" if options.out is None else f"wrote {options.out}: "
-    _say(where + _what_was_written(explanation, options.centered))
-
-
-def _what_was_written(explanation: Any, centered: bool) -> str:
-    n, g = explanation.values.shape[:2]
-    words = [f"values of {_count(g, 'column')} for {_count(n, 'row')}"]
-    if explanation.scale:
-        words.append(f"in units of the {explanation.scale}")
-    if explanation.output_names != ("prediction",):
-        names = explanation.output_names
-        words.append(f"of {', '.join(names[:20])}{' …' if len(names) > 20 else ''}")
-    shown = explanation.centered() if centered else explanation
-    error = shown.std_error
-    exact = "exact" if error is None else f"approximate, standard error up to {error.max():.2g}"
-    return f"{' '.join(words)}; {exact}"
-
-
-def run_report(options: argparse.Namespace) -> None:
-    """Explain rows, and write the report."""
-    paths.check_target(options.out, _check_inputs(options))
-    from skattr import write_report
-
-    explainer, X = _fitted(options)
-    title = options.title or f"Attributions of {os.path.basename(options.model)}"
-    path = write_report(
-        explainer,
-        X,
-        options.out,
-        title=title,
-        max_rows=options.max_rows,
-        max_features=options.max_features,
-        include_data=not options.no_data,
-    )
-    _say(f"wrote {path} ({_size(path)}); open it in a browser")
-
-
-def _check_inputs(options: argparse.Namespace) -> list[str]:
-    """Check the names of the files that are read, and return them."""
-    paths.check_model(options.model, options.allow_pickle)
-    paths.check_table(options.background)
-    paths.check_table(options.data)
-    return [options.model, options.background, options.data]
-
-
-def _fitted(options: argparse.Namespace) -> tuple[Any, Any]:
-    """Return an explainer that is fitted on the background, and the rows to explain."""
-    from skattr import MeasureExplainer
-    from skattr._files.results import load_model
-    from skattr._files.tables import read_background, read_data
-    from skattr._levels import known_levels, model_columns
-
-    _say(f"reading {options.model}")
-    if paths.is_pickle(options.model):
-        _say("warning: a pickle runs whatever code is in it; load only files that you trust")
-    model = load_model(options.model, options.trust)
-    levels = known_levels(model)
-    background = read_background(options.background, options.index, model_columns(model), levels)
-    _say_what_was_read(options.background, background)
-    data = read_data(options.data, options.index, levels, background.frame)
-    if options.data != options.background:
-        _say_what_was_read(options.data, data)
-    _say(f"learning from {_count(len(background.frame), 'row')}")
-    explainer = MeasureExplainer(
-        model,
-        options.measure,
-        output=options.output,
-        tol=options.tol,
-        random_state=options.random_state,
-        n_jobs=options.n_jobs,
-    ).fit(background.frame)
-    _say(f"explaining {_count(len(data.frame), 'row')}")
-    return explainer, data.frame
-
-
-def _say_what_was_read(path: str, table: Any) -> None:
-    for note in table.notes:
-        _say(f"{path}: {note}")
-    if table.ignored:
-        names = ", ".join(map(str, table.ignored[:20]))
-        more = f" and {len(table.ignored) - 20} more" if len(table.ignored) > 20 else ""
-        _say(f"{path}: ignored columns {names}{more}")
-
-
-def run_warm_up(options: argparse.Namespace) -> None:
-    """Compile all kernels ahead of time, so that later runs do not wait for them."""
-    from skattr._warm_up import warm_up
-
-    warm_up()
-    _say("all kernels are compiled")
-
-
-def run_demo(options: argparse.Namespace) -> None:
-    """Fit a forest on the bundled flats, print what moved its predictions, write the report."""
-    paths.check_target(options.out)
-    start = time.perf_counter()
-    _say("fitting a forest of 200 trees to the rents of 600 flats (bundled data)")
-    from skattr import MeasureExplainer, write_report
-    from skattr.datasets import load_flats
-
-    X, y = load_flats()
-    pipeline = demo_pipeline().fit(X, y)
-    _say("computing what each column adds to a prediction")
-    explainer = MeasureExplainer(pipeline, "main_effect").fit(X)
-    explanation = explainer.explain(X)
-    rows = min(options.rows, len(X))
-    values = explanation.to_frame().head(rows)
-    predictions = pipeline.predict(X[:rows])
-    rest = predictions - explanation.base_value - values.sum(axis=1)
-    values = values.assign(interactions=rest)
-    values.insert(0, "prediction", predictions)
-    print(explainer.describe())
-    print(
-        f"\nThe mean prediction is a rent of {explanation.base_value:,.0f}. What each column adds "
-        f"to it on its own, in the first {_count(rows, 'row')}\n(the rest of the prediction is "
-        "what columns do together, their interactions):\n"
-    )
-    print(_table(values))
-    print("\nImportance: how much a column adds or takes away, as a mean over all rows:\n")
-    print(_table(explanation.importance().to_frame()), flush=True)
-    _say("writing the report")
-    path = write_report(
-        explainer, X, options.out, title="Rents of 600 flats", explanation=explanation
-    )
-    seconds = time.perf_counter() - start
-    _say(f"wrote {path} ({_size(path)}) after {seconds:,.0f} s; open it in a browser")
-
-
-def _table(frame: Any) -> str:
-    """Return a table of rents as text: what is added has a sign."""
-    cells = frame.copy().astype(object)
-    for name in frame:
-        signed = "" if name in ("prediction", "importance") else "+"
-        cells[name] = [f"{value:{signed},.1f}" for value in frame[name]]
-    return cells.to_string()
-
-
-def demo_pipeline() -> Any:
-    """Return the pipeline of the demo, not fitted."""
-    from sklearn.compose import make_column_transformer
-    from sklearn.ensemble import RandomForestRegressor
-    from sklearn.impute import SimpleImputer
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
-
-    words = OneHotEncoder(min_frequency=10, handle_unknown="infrequent_if_exist")
-    columns = make_column_transformer(
-        (SimpleImputer(), ["area", "built"]),
-        (words, ["district", "heating"]),
-        (OrdinalEncoder(), ["energy", "listed"]),
-        ("passthrough", ["rooms", "balcony"]),
-    )
-    forest = RandomForestRegressor(n_estimators=200, min_samples_leaf=3, random_state=0)
-    return make_pipeline(columns, forest)
-
-
-def _count(n: int, what: str) -> str:
-    return f"{n:,} {what}{'' if n == 1 else 's'}"
-
-
-def _size(path: str) -> str:
-    return f"{os.path.getsize(path) / 1e3:,.0f} kB"
-
-
-def _say(text: str) -> None:
-    print(f"skattr: {text}", file=sys.stderr, flush=True)
-
-
 def _one_line(error: BaseException) -> str:
     text = " ".join(str(error).split()) or type(error).__name__
     expected = isinstance(error, ValueError | TypeError | OSError | ImportError)
@@ -449,4 +265,4 @@ def _one_line(error: BaseException) -> str:
 
 
 def _show_warning(message: Any, *_: Any, **__: Any) -> None:
-    _say(f"warning: {' '.join(str(message).split())}")
+    say(f"warning: {' '.join(str(message).split())}")

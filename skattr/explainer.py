@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from inspect import signature
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, TransformerMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import (
@@ -20,34 +17,50 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
+from skattr._files.versions import check_version
 from skattr._inputs import frames, models
 from skattr._inputs.checks import (
     attributions,
+    check_n_folds,
     check_parameters,
     check_X,
-    position,
     positions,
     read_domain,
     realign,
     takes_missing,
 )
-from skattr._utils.messages import brief
-from skattr._utils.parallel import in_order
+from skattr._inputs.pairs import read_pairs
+from skattr._utils.messages import brief, check_flag
+from skattr._version import __version__
 from skattr.attributions import Attributions
-from skattr.curves import Curve
-from skattr.curves.base import ColumnFunction
-from skattr.curves.evaluated import Booleans, Evaluated, EvaluatedLevels
-from skattr.engines import Engine, RunOptions, TooCostly, is_asked_for
+from skattr.curves import Curve, Curves, Surface
+from skattr.engines import Engine, RunOptions
+from skattr.engines.boxes.fold_sums import FoldSums
 from skattr.explanation import Explanation
-from skattr.measures import LinearCombination, Measure, as_measure
+from skattr.measures import Measure, as_measure
 from skattr.measures.background import Background, check_weights, drop_zero_weights
 from skattr.measures.base import as_terms, copy_terms
-from skattr.measures.learned.dependence import dependent_in_words
 from skattr.pieces import Pieces
+from skattr.solution.batches import Batch, Plan
+from skattr.solution.column_curves import column_curve
+from skattr.solution.complements import solve_complements
+from skattr.solution.description import describe, notes
+from skattr.solution.explanations import (
+    ImportanceByFold,
+    as_explanation,
+    explanation_of_pairs,
+    one_output,
+)
+from skattr.solution.fold_solutions import add_errors
+from skattr.solution.fold_tables import drop_folds, fold_sums, n_folds
+from skattr.solution.folds import first_folds
+from skattr.solution.ice import ice
+from skattr.solution.pair_solutions import PairSolutions
+from skattr.solution.planning import fit_to, plan_and_prepare
 from skattr.solution.read_model import ReadModel
-from skattr.solution.seen import SeenColumns
-from skattr.solution.solution import Solution, Values, solve
-from skattr.solution.terms import Term, plan, prepare
+from skattr.solution.solution import solve
+from skattr.solution.surfaces import column_pair, pair_surface
+from skattr.solution.terms import Fit, Term
 
 
 def _can_add_batches(explainer: MeasureExplainer) -> bool:
@@ -99,7 +112,9 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
     random_state : int, RandomState or None
         Seed of approximations.
     n_jobs : int, optional
-        Number of workers, as in joblib. The result does not depend on it, to the last bit.
+        Number of workers, as in joblib. The result does not depend on it, to the last bit, nor on
+        which rows are explained together; only models that multiply matrices, if they have to be
+        evaluated, may return another last bit for a row in other company (as their `predict` does).
     device : str, optional
         The device of a torch module, "cpu" or "cuda"; the module must already be there.
     verbose : int, optional
@@ -108,6 +123,12 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
     output_names : list of str, optional
         One name per output; by default the classes of a classifier, "prediction", or y0, y1, …
         Useful for torch modules and functions, which have no names.
+    folds : int or "auto", default="auto"
+        Number of folds into which the background is divided for `Explanation.background_error`, the
+        error of values that comes from its finite number of rows; 0 for none. "auto" is 32 (or the
+        number of rows, if there are fewer) where this takes little time, on trees, and none
+        elsewhere; an integer asks for it everywhere. `describe` says which it is, and why. Folds
+        are a hash of the position of each row, and do not depend on `random_state`.
 
     Attributes
     ----------
@@ -116,7 +137,12 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
     engine_ : tuple of str, the engine of each term.
     exact_ : bool, whether every value is the integral up to rounding.
     base_value_ : float or array (k,), weighted mean of f over the background.
+    spread_ : array (k,), the standard deviation of f over the background, or None if exact.
     output_names_ : list of str.
+    column_names_ : list, the labels of the raw columns.
+    n_background_ : int, the number of background rows of positive weight.
+    notes_ : list of str, about columns whose effects the measure cannot separate.
+    refuted_ : str or None, why the model is a black box although it could be read.
     n_features_in_, feature_names_in_ : as everywhere in scikit-learn.
 
     Examples
@@ -130,8 +156,6 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
     >>> explainer.explain(X).to_frame().shape
     (442, 10)
     """
-
-    _solution: Solution | None
 
     def __init__(
         self,
@@ -149,6 +173,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         device: str | None = None,
         verbose: int | None = None,
         output_names: list[str] | None = None,
+        folds: int | str = "auto",
     ) -> None:
         self.estimator = estimator
         self.measure = measure
@@ -163,6 +188,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         self.device = device
         self.verbose = verbose
         self.output_names = output_names
+        self.folds = folds
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the measure to background rows, and compute what does not depend on x.
@@ -180,43 +206,58 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         -------
         self
         """
+        self._solve(self._first_batch(X, y, sample_weight))
+        return self
+
+    def _first_batch(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        ranges: dict[int, Any] | None = None,
+        n_rows: int | None = None,
+        in_batches: bool = False,
+    ) -> Batch:
+        """Read the model, choose the engines, and prepare all terms on rows of the background.
+
+        If there are more rows, `ranges` are those of columns of all rows, where they are needed,
+        and `n_rows` is the number of all rows, if it is known.
+        """
         check_parameters(self)
         for name in [name for name in vars(self) if name.endswith("_") or name == "_solution"]:
             delattr(self, name)  # a fit that fails leaves no state behind
         models.check(self.estimator)
-        terms = copy_terms(as_measure(self.measure))
+        measures = copy_terms(as_measure(self.measure))
         X = check_X(self, X, reset=True)
         weights = _weights(sample_weight, X)
         names = frames.labels(X)
         self.estimator_ = models.fitted(self.estimator, X, y, sample_weight)
         models.check_width(self.estimator_, names)
         self._attributions = attributions(self.groups, names)
-        self._domain = read_domain(self.domain, names)
+        self._domain, self._ranges = read_domain(self.domain, names), ranges or {}
         X, weights = drop_zero_weights(X, weights)
         self._seed = int(check_random_state(self.random_state).randint(2**31))
         self._model = ReadModel(self.estimator_, X, self.output, self.output_names)
-        self._n_terms = len(terms)
-        prepared = self._prepare(terms, X, weights)
-        self._seen = SeenColumns()
-        self._seen.add(X, self._columns_without_table())
-        self._publish(prepared)
-        return self
-
-    def _prepare(self, measures: list[Any], X: Any, weights: np.ndarray) -> list[Term]:
-        """Plan and prepare terms, again without an engine that turns out to cost too much."""
-        options, fit = self._options(), self._fit_measure(X, weights)
-        for _, measure in measures:
-            fit(measure)
-        while True:
-            terms = plan(self._model.pieces, measures, options, fit)
-            self._plan = [term.unfitted() for term in terms]
-            try:
-                return prepare(self._model.pieces, terms, self._attributions, options, fit)
-            except TooCostly as error:
-                if is_asked_for(self.engine, error.engine):
-                    raise
-                warnings.warn(f"{error}; another engine takes over", stacklevel=3)
-                options = replace(options, without=(*options.without, error.engine))
+        if ranges is None and not in_batches:
+            check_n_folds(self.folds, len(X))
+        pieces, options = self._model.pieces, self._options()
+        folded = replace(
+            options,
+            in_parts=ranges is not None,
+            n_rows=n_rows,
+            folds=first_folds(self.folds, len(X), in_batches),
+        )
+        terms = plan_and_prepare(
+            pieces, measures, self._attributions, folded, self._fit(X, weights)
+        )
+        self._n_folds = n_folds(self.folds, terms, folded)
+        batch = Batch.of(self._model, terms, X)
+        self._pairs = PairSolutions()
+        if ranges is None:
+            self._pairs = PairSolutions(X, weights, self.folds)
+            background = Background(X, weights, pieces.levels)
+            batch.folds = self._plan(terms).prepare_folds(terms, background, folded.folds)
+        return batch
 
     @available_if(_can_add_batches)
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -235,24 +276,24 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         self
         """
         if not self.__sklearn_is_fitted__():
-            self.fit(X, y, sample_weight)
+            batch = self._first_batch(X, y, sample_weight, in_batches=True)
+            self._solve(batch, more_follow=True)
+            self._pairs = PairSolutions()
             try:
                 self._model.refuse_open_columns()
             except ValueError:
-                self._solution = None
+                del self._solution
                 raise
             return self
         self._model.refuse_open_columns()
         X = self._rows(X)
-        X, weights = drop_zero_weights(X, _weights(sample_weight, X))
-        self._model.name_levels(X)
-        fit = self._fit_measure(X, weights)
-        batch = [term.unfitted() for term in self._plan]
-        for term in batch:
-            fit(term.measure)
-        batch = prepare(self._model.pieces, batch, self._attributions, self._options(), fit)
-        self._seen.add(X, self._columns_without_table())
-        self._publish([a.merge(b) for a, b in zip(self._solved.terms, batch, strict=True)])
+        plan = self._plan(self._solution.all_terms)
+        known = Batch(self._solution.all_terms, self._seen, self._folded)
+        if self.keeps_background_ and self._n_folds:  # `fit` did not keep folds
+            known = plan.prepare(*self._pairs.rows())
+        batch = plan.prepare(X, _weights(sample_weight, X), self._seen.n_rows)
+        self._pairs = PairSolutions()
+        self._solve(known.merge(batch), more_follow=True)
         return self
 
     def explain(self, X: Any, *, features: Any = None, predictions: bool = True) -> Explanation:
@@ -272,31 +313,57 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         Explanation
         """
         check_is_fitted(self)
-        names = self._attributions.names
-        chosen = positions(features, list(names), "features", "attribution")
-        rows = self._rows(realign(X, self._model.names) if self._model.named else X)
-        *arrays, certificate = self._values(rows, chosen)
-        values, error, offset, centered_error = (_one_output(array) for array in arrays)
-        labels = frames.labels(rows)
-        return Explanation(
-            values=values,
-            base_value=self.base_value_,
-            offset=offset,
-            predictions=self._model.predict(rows) if predictions else None,
-            data=X if frames.is_frame(X) else rows,
-            feature_names=tuple(names[a] for a in chosen),
-            columns=tuple(tuple(labels[k] for k in self._attributions[a]) for a in chosen),
-            output_names=tuple(self.output_names_),
-            std_error=error,
-            centered_error=centered_error,
-            exact=self.exact_ and error is None,
-            engine=self.engine_,
-            measure=repr(self.measure_),
-            measure_name=self.measure_.in_words(),
-            support=self._support(rows, chosen),
-            scale=self._model.scale,
-            certificate=certificate or None,
-        )
+        check_flag("predictions", predictions)
+        names = list(self._attributions.names)
+        chosen = positions(features, names, "features", "attribution")
+        rows = self._aligned(X)
+        options = self._options()
+        values = self._solution.values(rows, chosen, options)
+        by_fold = ImportanceByFold(self._solution, self._aligned, options, chosen, self._fold_sums)
+        return as_explanation(self._solution, values, chosen, rows, X, predictions, by_fold)
+
+    def explain_pairs(self, X: Any, *, pairs: Any = None, predictions: bool = True) -> Explanation:
+        """Return the attributions of pairs: what two columns do together beyond each alone.
+
+        For a measure μ the pair (j, k) gets ∫ f dμ_jk - ∫ f dμ_j - ∫ f dμ_k + ∫ f d(reference);
+        for `Shapley` and `Banzhaf` the interaction index. The first call prepares the pairs, and
+        later calls use the result.
+
+        Parameters
+        ----------
+        X : DataFrame or array (n, d)
+            The rows.
+        pairs : list of (label, label), or label, optional
+            The pairs of columns or groups, or one of them: all pairs with it; all by default.
+        predictions : bool, default=True
+            Whether to also evaluate the model at the rows.
+
+        Returns
+        -------
+        Explanation
+            The names are tuples, in the order of the columns of X; `singles` is the explanation of
+            single columns, and `to_matrix` joins both.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skattr import MeasureExplainer
+        >>> X = np.array([[0.0, 1.0], [2.0, 3.0]])
+        >>> explainer = MeasureExplainer(lambda X: X[:, 0] * X[:, 1]).fit(X)
+        >>> explainer.explain_pairs(X).to_frame()
+           (x0, x1)
+        0       2.0
+        1       2.0
+        """
+        check_is_fitted(self)
+        wanted = read_pairs(pairs, self._attributions, self._model.names)
+        singles = self.explain(X, predictions=predictions)
+        rows = self._aligned(X)
+        options = self._options()
+        solution, chosen = self._pairs.find(self._solution, wanted, options, self._fit)
+        values = solution.values(rows, chosen, options)
+        by_fold = ImportanceByFold(solution, self._aligned, options, chosen, self._fold_sums)
+        return explanation_of_pairs(solution, values, chosen, rows, X, singles, by_fold)
 
     def transform(self, X: Any) -> np.ndarray:
         """Return the attributions as an array, (n, g), or (n, k·g) output by output.
@@ -307,7 +374,8 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
             The rows.
         """
         check_is_fitted(self)
-        values = self._values(self._rows(X), range(len(self._attributions))).values
+        chosen = range(len(self._attributions))
+        values = self._solution.values(self._rows(X), chosen, self._options()).values
         return np.ascontiguousarray(values.transpose(0, 2, 1)).reshape(len(values), -1)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
@@ -342,62 +410,87 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
             One of several outputs; all by default.
         """
         check_is_fitted(self)
-        model, solution = self._model, self._solved
-        k, a = self._curved(feature)
-        row_terms = [repr(t.measure) for t in self._terms if t.measure.depends == "row"]
-        if row_terms:
-            raise ValueError(f"{', '.join(row_terms)} depends on the whole row: there is no curve")
-        integrate = partial(self._at_values, a, k)
-        function = solution.curve(a, model.grid, integrate) or self._evaluated(k, integrate)
-        curve = Curve(
-            model.names[k],
-            tuple(self.output_names_),
-            Booleans(function) if frames.is_boolean(model.row.X, k) else function,
-            offset=solution.offset.value,
-            scale=model.scale,
-            span=self._seen.span(k) if function.kind == "linear" else None,
-            measure_name=self.measure_.in_words(),
-            order=frames.level_order(model.row.X, k),
-            missing_seen=k in self._seen.with_missing,
-        )
+        curve = column_curve(self._solution, self._seen, feature, self._options())
         return curve if output is None else curve.select(output)
 
-    def _curved(self, feature: Any) -> tuple[int, int]:
-        """Return the positions of a column and of its attribution."""
-        groups, names = self._attributions.names, self._model.names
-        if isinstance(feature, Hashable) and feature in groups and feature not in names:
-            raise ValueError(f"{feature!r} is a group, and only single columns have curves")
-        k = position(feature, names, "curve")
-        having = [a for a, columns in enumerate(self._attributions) if k in columns]
-        a = min(having, key=lambda a: len(self._attributions[a]))
-        if len(self._attributions[a]) > 1:
-            raise ValueError(
-                f"column {feature!r} belongs to the group {groups[a]!r}, and only single columns "
-                "have curves"
-            )
-        return k, a
+    def ice(self, X: Any, feature: Any) -> Curves:
+        """Return the prediction of each row as a function of one of its columns (ICE).
 
-    def _evaluated(self, k: int, integrate: Callable[..., Any]) -> ColumnFunction:
-        """Return a function of a column that is evaluated on demand."""
-        levels = self._model.pieces.level_values(k)
-        if levels is not None:
-            return EvaluatedLevels(integrate, *levels)
-        return Evaluated(integrate, self._seen.points[k])
+        On trees the curves have all their jumps, on ReLU networks all their knots. The weighted
+        mean of the background's curves is partial dependence. They do not depend on the measure.
+
+        Parameters
+        ----------
+        X : DataFrame or array (n, d)
+            The rows.
+        feature : label or int
+            The column, by name or, if no column has that name, by position.
+        """
+        check_is_fitted(self)
+        rows = self._rows(realign(X, self._model.names) if self._model.named else X)
+        return ice(self._solution, self._seen, rows, X, feature)
+
+    def surface(self, a: Any, b: Any, output: Any = None) -> Surface:
+        """Return the exact attribution of two columns together as a function of their values.
+
+        Parameters
+        ----------
+        a, b : label or int
+            The columns, by name or, if no column has that name, by position.
+        output : str or int, optional
+            One of several outputs; all by default.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skattr import MeasureExplainer
+        >>> X = np.array([[0.0, 1.0], [2.0, 3.0]])
+        >>> explainer = MeasureExplainer(lambda X: X[:, 0] * X[:, 1], "partial_dependence").fit(X)
+        >>> explainer.surface("x0", "x1").grid([1.0, 2.0], [5.0, 6.0, 7.0])
+        array([[ 5.,  6.,  7.],
+               [10., 12., 14.]])
+        """
+        check_is_fitted(self)
+        pairs = column_pair(a, b, self._solution)
+        solution, (p,) = self._pairs.find(self._solution, pairs, self._options(), self._fit)
+        surface = pair_surface(self._solution, self._seen, solution, p, (a, b), self._options())
+        return surface if output is None else surface.select(output)
+
+    def with_measure(self, measure: Measure | str, *, engine: str | Engine = "auto") -> Self:
+        """Return an explainer of another measure, fitted to the same background.
+
+        Parameters
+        ----------
+        measure : Measure or str
+            The measure, or its name.
+        engine : str or Engine, default="auto"
+            The engine of the new explainer.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skattr import MeasureExplainer
+        >>> X = np.array([[0.0, 1.0], [2.0, 3.0]])
+        >>> explainer = MeasureExplainer(lambda X: X[:, 0] * X[:, 1]).fit(X)
+        >>> explainer.with_measure("shapley").explain(X).to_frame()
+            x0   x1
+        0 -2.0 -1.0
+        1  2.0  1.0
+        """
+        check_is_fitted(self)
+        if not self.keeps_background_:
+            raise ValueError(
+                "with_measure needs the background, of which partial_fit keeps no rows; use fit"
+            )
+        X, weights = self._pairs.rows()
+        changed = {"estimator": self.estimator_, "measure": measure, "engine": engine}
+        explainer = type(self)(**{**self.get_params(deep=False), **changed})
+        return explainer.fit(X, sample_weight=weights)
 
     def describe(self) -> str:
         """Return a few lines about the model, the engines and their cost."""
         check_is_fitted(self)
-        pieces = self.pieces_
-        options = replace(self._options(), error=self._solved.error)
-        lines = [
-            f"model: {models.in_words(self._model.output.estimator)}",
-            f"explains: {models.output_in_words(self._model.scale, self.output_names_)}",
-            f"read as: {pieces.describe()}",
-            f"measure: {self.measure_.in_words()}, {self.measure_!r}",
-            *(term.describe(pieces, self._attributions, options) for term in self._terms),
-            *(f"note: {note}" for note in self.notes_),
-        ]
-        return "\n".join(lines)
+        return describe(self._solution, self._options(), self._pairs.solutions)
 
     @property
     def pieces_(self) -> Pieces:
@@ -406,156 +499,85 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         return self._model.pieces
 
     @property
-    def column_names_(self) -> list[Any]:
-        """The labels of the raw columns, in the order of `fit`."""
+    def keeps_background_(self) -> bool:
+        """Whether the background rows are kept, which pairs need; `partial_fit` keeps none."""
         check_is_fitted(self)
-        return list(self._model.names)
-
-    @property
-    def n_background_(self) -> int:
-        """The number of background rows of positive weight."""
-        check_is_fitted(self)
-        return self._seen.n_rows
-
-    @property
-    def notes_(self) -> list[str]:
-        """Notes about columns whose effects the measure cannot separate."""
-        check_is_fitted(self)
-        pairs = {pair for term in self._terms for pair in term.measure.dependent_}
-        return [dependent_in_words(pairs, self._model.names)] if pairs else []
-
-    @property
-    def refuted_(self) -> str | None:
-        """Why the model is a black box although it could be read, or None."""
-        check_is_fitted(self)
-        return self._model.refuted
-
-    @property
-    def spread_(self) -> np.ndarray | None:
-        """The standard deviation of f over the background, (k,), if values are approximate."""
-        check_is_fitted(self)
-        return self._solved.spread
+        return self._pairs.background is not None
 
     @property
     def column_ranges_(self) -> dict[Any, tuple[float, float]]:
         """The range of the background in each column of numbers whose values are kept."""
         check_is_fitted(self)
-        model, seen = self._model, self._seen
-        spans = {k: seen.span(k) for k in seen.points if frames.is_number(model.row.X, k)}
-        return {model.names[k]: span for k, span in spans.items() if span is not None}
+        return self._seen.ranges(self._model)
 
-    @property
-    def _solved(self) -> Solution:
-        assert self._solution is not None
-        return self._solution
+    def _complements(self) -> Callable[[Any], np.ndarray]:
+        """Return the function of rows that computes, for each attribution, that of all others."""
+        options = self._options()
+        solution = solve_complements(self._solution, self._pairs, options, self._fit)
+        chosen = range(len(self._attributions))
+        return lambda X: solution.values(self._aligned(X), chosen, options).values
 
-    @property
-    def _terms(self) -> list[Term]:
-        """The terms of the measure, without those that only carry references."""
-        return self._solved.terms[: self._n_terms]
-
-    def _fit_measure(self, X: Any, weights: np.ndarray) -> Callable[..., Measure]:
-        """Return the function that fits a measure to rows, for these or other attributions."""
+    def _fit(self, X: Any, weights: np.ndarray, attributions: Attributions | None = None) -> Fit:
+        """Return the function that fits measures to background rows."""
         background = Background(X, weights, self._model.pieces.levels)
-        # an array has a row for columns of levels too; a dict that names one is a mistake
-        domain = {
-            k: side
-            for k, side in self._domain.items()
-            if isinstance(self.domain, dict) or not background.levels[k]
-        }
+        domain = self._domain_of(background)
+        return fit_to(background, domain, attributions or self._attributions)
 
-        def fit(measure: Measure, attributions: Attributions = self._attributions) -> Measure:
-            if measure.needs_partition:
-                _, attributions = attributions.partitions()[0]
-            return measure.fit(background, None, domain, attributions)
+    def _domain_of(self, background: Background) -> dict[int, tuple[float, float]]:
+        """Return the domain; an array has a row for columns of levels too, which do not count."""
+        named = isinstance(self.domain, dict)  # a dict that names a column of levels is a mistake
+        given = {k: side for k, side in self._domain.items() if named or not background.levels[k]}
+        return {k: side for k, side in self._ranges.items() if not background.levels[k]} | given
 
-        return fit
+    def _plan(self, terms: list[Term]) -> Plan:
+        """Return the plan by which all batches of the background are prepared."""
+        row = Background(self._model.row.X, np.ones(1), self._model.pieces.levels)
+        return Plan(
+            self._model, self._attributions, terms, self._domain_of(row), self._options(),
+            self._n_folds,
+        )  # fmt: skip
 
-    def _columns_without_table(self) -> list[int]:
-        """Return the columns whose curves are shown at the values of the background."""
-        if any(term.engine.kind is Pieces or term.engine.smooth for term in self._plan):
-            return list(range(len(self._model.names)))
-        return self._model.pieces.without_table()
+    def _fold_sums(self) -> FoldSums | None:
+        """Return the sums of all folds, which `fit` does not keep."""
+        if not self.keeps_background_:
+            return fold_sums(self._solution.all_terms)
+        plan = self._plan(self._solution.all_terms)
+        return fold_sums(plan.prepare(*self._pairs.rows(), first=None).terms)
+
+    def _solve(self, batch: Batch, more_follow: bool = False) -> None:
+        """Solve the terms that are prepared on all rows, and set the public attributes."""
+        self._seen = batch.seen
+        self._model.name_seen_levels(batch.seen.levels)
+        solution = solve(self._model, self._attributions, batch.terms, self._options())
+        add_errors(solution, self.folds, batch.folds, self._options())
+        self._folded = batch.folds if more_follow else None
+        if not more_follow:
+            drop_folds(batch.terms)
+        self._solution = solution
+        self.measure_ = solution.measure
+        self.engine_ = solution.engine_names
+        self.exact_ = solution.is_exact
+        self.base_value_ = one_output(solution.base_value)
+        self.spread_ = solution.spread
+        self.output_names_ = list(self._model.output.names)
+        self.column_names_ = list(self._model.names)
+        self.n_background_ = self._seen.n_rows
+        self.notes_ = notes(solution)
+        self.refuted_ = self._model.refuted
+
+    def _aligned(self, X: Any) -> Any:
+        """Validate rows whose columns may be in another order."""
+        return self._rows(realign(X, self._model.names) if self._model.named else X)
 
     def _rows(self, X: Any) -> Any:
         """Validate rows, and convert them to the dtypes of the background where possible."""
         return self._model.as_background(check_X(self, X, reset=False))
-
-    def _publish(self, prepared: list[Term]) -> None:
-        """Solve the prepared terms, and set the public attributes."""
-        pieces = self._model.pieces
-        self._solution = solve(pieces, prepared, self._attributions, self._options())
-        fitted = [(term.coefficient, term.measure) for term in self._terms]
-        whole = len(fitted) == 1 and fitted[0][0] == 1.0
-        self.measure_ = fitted[0][1] if whole else LinearCombination(fitted)
-        self.engine_ = tuple(term.engine.name for term in self._terms)
-        self.exact_ = self._solved.is_exact
-        self.base_value_ = _one_output(self._solved.base_value)
-        self.output_names_ = list(self._model.output.names)
 
     def _options(self) -> RunOptions:
         return RunOptions(
             self.n_jobs, self.verbose, self.tol, max_evals=self.max_evals, seed=self._seed,
             engine=self.engine,
         )  # fmt: skip
-
-    def _values(self, X: Any, chosen: Any) -> Values:
-        """Return the values of some attributions, (n, g, k), with errors and offsets."""
-        model = self._model
-        integrated = any(self._solved.needs_pieces(a) for a in chosen)
-        pieces = model.pieces if integrated else None
-
-        def values(block: slice) -> Values:
-            return self._block_values(frames.take_rows(X, block), pieces, chosen)
-
-        if model.grid is None:  # all rows at once, as equal values share evaluations
-            result = values(slice(len(X)))
-        else:
-            # engines that integrate use the workers themselves
-            n_jobs = 1 if integrated else self.n_jobs
-            result = Values.joined(in_order(values, model.blocks(X), n_jobs), len(X))
-        self._warn_unconverged(result.error)
-        return result
-
-    def _block_values(self, X: Any, pieces: Pieces | None, chosen: Any) -> Values:
-        pieces, rows = self._model.encode(X, pieces)
-        return self._solved.values(pieces, rows, self._attributions, chosen, self._options())
-
-    def _at_values(self, a: int, k: int, values: Any) -> np.ndarray:
-        """Return an attribution of one column at raw values, (n, n_outputs), by integrating it."""
-        if len(values) == 0:  # the background has no values
-            return np.empty((0, len(self.output_names_)))
-        result = self._block_values(self._model.rows_with(k, values), self._model.pieces, [a])
-        self._warn_unconverged(result.error)
-        return result.values[:, 0]
-
-    def _support(self, X: Any, chosen: list[int]) -> np.ndarray | None:
-        """Return the effective number of rows behind each value, the least of all terms."""
-        result = None
-        for term in self._terms:
-            for i, a in enumerate(chosen):
-                support = term.support(X, a) if term.coefficient else None
-                if support is not None:
-                    if result is None:
-                        result = np.full((len(X), len(chosen)), np.inf)
-                    result[:, i] = np.minimum(result[:, i], support)
-        return result
-
-    def _warn_unconverged(self, errors: np.ndarray | None) -> None:
-        """Warn about values that stopped at max_evals with a standard error above tol."""
-        if errors is None:
-            return
-        sizes = errors / self._solved.spread  # (n, g, k)
-        far = sizes > self.tol * (1 + 1e-9)  # sums of terms round
-        if far.any():
-            n_far, n = far.any(axis=2).sum(), far[:, :, 0].size
-            warnings.warn(
-                f"{n_far} of {n} values stopped at max_evals={self.max_evals} with a standard "
-                f"error above tol={self.tol:g} (in units of the spread of f), the largest "
-                f"{sizes[far].max():.2g}; raise max_evals or tol",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         known = signature(type(self)).parameters
@@ -567,8 +589,15 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         ]
         return f"{type(self).__name__}({', '.join(changed)})"
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "_skattr_version": __version__}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        check_version(state.pop("_skattr_version", None), type(self).__name__)
+        super().__setstate__(state)
+
     def __sklearn_is_fitted__(self) -> bool:
-        return getattr(self, "_solution", None) is not None
+        return hasattr(self, "_solution")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -580,11 +609,6 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
 
 
 def _weights(sample_weight: Any, X: Any) -> np.ndarray:
-    return check_weights(_check_sample_weight(sample_weight, X, dtype=np.float64), len(X))
-
-
-def _one_output(array: np.ndarray | None) -> Any:
-    """Return an array without its last axis, the outputs, if there is one output."""
-    if array is None or array.shape[-1] > 1:
-        return array
-    return float(array[0]) if array.ndim == 1 else array[..., 0]
+    # a copy: states may keep the weights, and users may change theirs
+    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, copy=True)
+    return check_weights(weights, len(X))

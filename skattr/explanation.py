@@ -15,7 +15,10 @@ import pandas as pd
 
 from skattr._files.storage import read, write
 from skattr._inputs import frames
-from skattr._utils.messages import brief
+from skattr._intervals import NO_ERROR, check_level, half_width, importance_frame
+from skattr._pair_matrix import pair_matrix
+from skattr._selection import positions, raw_values, selected_columns, selected_rows
+from skattr._utils.messages import brief, check_flag
 from skattr._utils.numbers import count, formatter, raw
 
 _HTML_ROWS, _HTML_COLUMNS, _HTML_OUTPUTS = 10, 20, 5
@@ -57,6 +60,19 @@ class Explanation:
         Standard errors; None if the values are exact.
     centered_error : the shape of values, or None
         Standard errors of values - offset; None if they equal `std_error`.
+    background_error : the shape of values, or None
+        Standard errors of a finite background: how much values would vary with other rows drawn
+        from the same law, by the jackknife over `n_folds` folds. What a conditional measure has
+        learned (bins, bandwidths) is held fixed. None if they are not computed (see
+        `MeasureExplainer.describe`).
+    centered_background_error : the shape of values, or None
+        The same of values - offset, formed from centred values; None if `background_error` is.
+    n_folds : int, default 0
+        The number of folds of `background_error`.
+    importance_by_fold : array (n_folds, g) or (n_folds, g, k), or None
+        The importances with each fold deleted, once `importance(error=True)` was called.
+    folds : object or None
+        Computes `importance_by_fold`; it is kept neither in files nor in pickles.
     exact : bool
         Whether the values are integrals up to rounding.
     engine : tuple of str
@@ -65,6 +81,9 @@ class Explanation:
         The repr of the measure.
     measure_name : str, default ""
         The measure in words, for legends.
+    reference : float, array (k,) or None
+        The mean of f that the values of a measure without mass are relative to, if this is not
+        `base_value`: Shapley values under `Uniform` add up to f(x) less the mean over the domain.
     support : array (n, g) or None
         Effective number of background rows behind each value.
     scale : str, default ""
@@ -73,6 +92,11 @@ class Explanation:
         Bounds on the error of exact engines, beyond rounding: the number of "cells" and how far
         their volumes are from that of the box ("volume_error", of 1) on ReLU networks, a bound on
         "quadrature_error".
+    singles : Explanation or None
+        Of an explanation of pairs, that of the single columns and groups.
+    shared : bool
+        Whether the values of pairs are parts of the single values (Shapley, Banzhaf), and do not
+        come on top of them.
 
     Examples
     --------
@@ -107,8 +131,16 @@ class Explanation:
     measure: str
     support: np.ndarray | None = None
     measure_name: str = ""
+    reference: float | np.ndarray | None = None
     scale: str = ""
     certificate: dict[str, float] | None = None
+    singles: Explanation | None = None
+    shared: bool = False
+    background_error: np.ndarray | None = None
+    centered_background_error: np.ndarray | None = None
+    n_folds: int = 0
+    importance_by_fold: np.ndarray | None = None
+    folds: Any = None
 
     def __post_init__(self) -> None:
         self._check_names()
@@ -118,8 +150,10 @@ class Explanation:
         if k > 1 and np.ndim(self.offset) == 0:
             self._set("offset", np.full(k, self.offset))
         shapes = {"values": [full], "base_value": [tail], "offset": [tail, full],
-                  "predictions": [(n, *tail)], "std_error": [full],
-                  "centered_error": [full], "support": [(n, g)]}  # fmt: skip
+                  "reference": [tail], "predictions": [(n, *tail)], "std_error": [full],
+                  "centered_error": [full], "support": [(n, g)], "background_error": [full],
+                  "centered_background_error": [full],
+                  "importance_by_fold": [(self.n_folds, g, *tail)]}  # fmt: skip
         for name, allowed in shapes.items():
             array = getattr(self, name)
             if array is not None or name in ("values", "base_value", "offset"):
@@ -127,6 +161,10 @@ class Explanation:
         self._set("exact", bool(self.exact))
         if self.exact and self.std_error is not None:
             raise ValueError("std_error must be None if exact is True.")
+        if (self.background_error is None) != (self.centered_background_error is None):
+            raise ValueError("background_error and centered_background_error need each other.")
+        if self.background_error is not None and self.n_folds < 2:
+            raise ValueError(f"n_folds must be at least 2, got {self.n_folds!r}.")
 
     def _check_names(self) -> None:
         for name in ("feature_names", "columns", "output_names", "engine"):
@@ -152,6 +190,9 @@ class Explanation:
     def _set(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)  # the dataclass is frozen
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "folds": None}
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self.__post_init__()  # pickle and copy forget that arrays are read-only
@@ -169,19 +210,27 @@ class Explanation:
                 f"the index must be [rows] or [rows, columns], got {brief(key)}; for an output use "
                 "select(output), for a row whose label is a tuple [[label]]"
             )
-        at = _rows(rows, self._index(), len(self))
-        names = ["values", "predictions", "std_error", "centered_error", "support"]
+        at = selected_rows(rows, self._index(), len(self))
+        names = ["values", "predictions", "std_error", "centered_error", "support",
+                 "background_error", "centered_background_error"]  # fmt: skip
         if np.ndim(self.offset) == self.values.ndim:  # else it is the same for all rows
             names.append("offset")
-        part = replace(self, data=frames.take_rows(self.data, at), **self._cut(names, at))
+        part = replace(
+            self,
+            data=frames.take_rows(self.data, at),
+            singles=None if self.singles is None else self.singles[at],
+            importance_by_fold=None,
+            **self._cut(names, at),
+        )
         if isinstance(columns, slice) and columns == slice(None):
             return part
-        chosen = _columns(columns, self.feature_names)
+        chosen = selected_columns(columns, self.feature_names)
         names.remove("predictions")
         return replace(
             part,
             feature_names=tuple(self.feature_names[j] for j in chosen),
             columns=tuple(self.columns[j] for j in chosen),
+            folds=None if self.folds is None else self.folds.take(chosen),
             **part._cut(names, (slice(None), chosen)),
         )
 
@@ -210,8 +259,17 @@ class Explanation:
             raise ValueError(f"there is no output {brief(output)}; there are {brief(list(names))}")
         if len(names) == 1:
             return self
-        cut = ["values", "base_value", "offset", "predictions", "std_error", "centered_error"]
-        return replace(self, output_names=(names[o],), **self._cut(cut, (..., o)))
+        cut = ["values", "base_value", "offset", "reference", "predictions", "std_error",
+               "centered_error", "background_error", "centered_background_error",
+               "importance_by_fold"]  # fmt: skip
+        singles = None if self.singles is None else self.singles.select(output)
+        return replace(
+            self,
+            output_names=(names[o],),
+            singles=singles,
+            folds=None if self.folds is None else self.folds.select(o),
+            **self._cut(cut, (..., o)),
+        )
 
     def centered(self) -> Explanation:
         """Return the explanation with values - offset, and offset 0."""
@@ -222,15 +280,20 @@ class Explanation:
             offset=0.0,
             std_error=error,
             exact=self.exact and error is None,
+            background_error=self.centered_background_error,
+            singles=None if self.singles is None else self.singles.centered(),
         )
 
     @property
     def start(self) -> float | np.ndarray:
         """What centred values are added to, () or (k,): the offset, or the mean of f if it is 0.
 
-        The offset of a measure without mass is 0: its values are already relative to the mean of f.
+        The offset of a measure without mass is 0: its values are already relative to the mean of f
+        (to `reference`, if there is one).
         """
-        base = np.asarray(self.base_value)
+        if self.singles is not None:
+            return self.singles.start
+        base = np.asarray(self.base_value if self.reference is None else self.reference)
         if np.ndim(self.offset) > base.ndim:  # it differs between rows
             return self.base_value
         start = np.where(np.abs(self.offset) > 1e-12 * np.abs(base), self.offset, base)
@@ -242,6 +305,10 @@ class Explanation:
         explained = {k for some in positions(self.data, self.columns) for k in some}
         if len(explained) < self.data.shape[1]:
             return "not explained by these columns"
+        if self.singles is not None:
+            g = len(self.singles.feature_names)
+            every = len(self.feature_names) == g * (g - 1) // 2
+            return f"not explained by single columns and {'pairs' if every else 'these pairs'}"
         main = " ".join(self.measure.split()) in MAIN_EFFECTS
         return "interactions" if main else "not explained by single columns"
 
@@ -249,37 +316,134 @@ class Explanation:
         """Return the unexplained part of each prediction: f(x) - start - Σ_j (values - offset).
 
         For main effects, the default measure, these are the interactions of columns. For most
-        measures it is not 0. A Series named `remainder_name`, or for several outputs a DataFrame
+        measures it is not 0. If these are pairs, it is what single values and pairs together leave.
+        A Series named `remainder_name`, or for several outputs a DataFrame
         with one column per output.
         """
         if self.predictions is None:
             raise ValueError("the remainder needs the predictions: explain(X, predictions=True)")
-        left = self.predictions - self.start - (self.values - self.offset).sum(axis=1)
+        left = self.predictions - self.start - self._explained().sum(axis=1)
         if left.ndim == 1:
             return pd.Series(left, index=self._index(), name=self.remainder_name)
-        return pd.DataFrame(left, index=self._index(), columns=list(self.output_names))
+        return pd.DataFrame(left, index=self._index(), columns=_flat(self.output_names))
 
-    def _adds_up(self) -> bool:
+    def _explained(self) -> np.ndarray:
+        """Return the centred values that should add up to the predictions."""
+        values = self.values - self.offset
+        if self.singles is None:
+            return values
+        singles = self.singles.values - self.singles.offset
+        return singles if self.shared else np.concatenate([singles, values], axis=1)
+
+    def adds_up(self) -> bool:
         """Return whether the values of each row add up to its prediction, up to rounding."""
-        assert self.predictions is not None
-        sizes = np.abs(self.values - self.offset).sum(axis=1) + np.abs(self.predictions)
+        if self.predictions is None:
+            raise ValueError("adds_up needs the predictions: explain(X, predictions=True)")
+        sizes = np.abs(self._explained()).sum(axis=1) + np.abs(self.predictions)
         sizes = sizes + np.abs(self.start)
         return bool((np.abs(self.remainder().to_numpy()) <= ROUNDING * sizes).all())
 
-    def importance(self) -> pd.Series | pd.DataFrame:
+    def interval(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+        """Return the lower and the upper ends of intervals around the values.
+
+        Their width comes from `background_error` and `std_error`, whichever there are: variances
+        add up, and the quantile is that of Student's t. It has `n_folds` - 1 degrees of freedom
+        where values are exact, and more where the error of the approximation dominates.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            The probability with which the interval of one value covers it, with other rows of the
+            same law as background and other seeds.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.tree import DecisionTreeRegressor
+        >>> from skattr import MeasureExplainer
+        >>> X = np.random.default_rng(0).random((200, 2))
+        >>> tree = DecisionTreeRegressor(max_depth=3).fit(X, X[:, 0] * X[:, 1])
+        >>> explanation = MeasureExplainer(tree).fit(X).explain(X)
+        >>> low, high = explanation.interval()
+        >>> bool((low <= explanation.values).all() and (explanation.values <= high).all())
+        True
+        """
+        level = check_level(level)
+        if self.background_error is None and self.std_error is None:
+            raise ValueError(NO_ERROR)
+        width = half_width(self.background_error, self.n_folds, self.std_error, level)
+        return self.values - width, self.values + width
+
+    def importance(self, error: bool = False, level: float = 0.95) -> pd.Series | pd.DataFrame:
         """Return the mean over rows of |values - offset|, the largest first.
 
         A Series or, for several outputs, a DataFrame with one column per output, sorted by the mean
         over outputs. Ties keep the order of feature_names.
+
+        Parameters
+        ----------
+        error : bool, default=False
+            Whether to return a DataFrame with the columns `importance`, `error` (from a finite
+            background, as `background_error`), `low` and `high`, with several outputs for each of
+            them. A mean of absolute values is biased upwards by about as much as the values vary: a
+            column that does not matter has a positive importance, and intervals near 0 lie too
+            high. An error of the approximation, `std_error`, is not part of it.
+        level : float, default=0.95
+            The level of the interval from `low` to `high`.
         """
+        check_flag("error", error)
+        level = check_level(level)
         if len(self) == 0:
             raise ValueError("importance is a mean over rows, and this explanation has none.")
         mean = np.abs(self.values - self.offset).mean(axis=0)  # (g,) or (g, k)
         order = np.argsort(-mean.reshape(len(mean), -1).mean(axis=1), kind="stable")
         index = _flat(self.feature_names)[order]
         if mean.ndim == 1:
-            return pd.Series(mean[order], index=index, name="importance")
-        return pd.DataFrame(mean[order], index=index, columns=list(self.output_names))
+            result = pd.Series(mean[order], index=index, name="importance")
+        else:
+            result = pd.DataFrame(mean[order], index=index, columns=_flat(self.output_names))
+        if not error:
+            return result
+        return importance_frame(result, order, self._by_fold(), level, self.output_names)
+
+    def _by_fold(self) -> np.ndarray:
+        """Return the importances with each fold deleted, (G, g) or (G, g, k)."""
+        if self.background_error is None:
+            raise ValueError(NO_ERROR)
+        if self.importance_by_fold is None:
+            if self.folds is None:
+                raise ValueError(
+                    "files and pickles keep the errors of importances only if these were computed "
+                    "before, and for all rows: call explain again"
+                )
+            self._set("importance_by_fold", self.folds.importance(self.data))
+        assert self.importance_by_fold is not None
+        return self.importance_by_fold
+
+    def to_matrix(self) -> np.ndarray:
+        """Return pairs and single values as one matrix per row, (n, g, g) or (n, g, g, k).
+
+        Half of a pair's value stands on both sides of the diagonal. For Shapley and Banzhaf values
+        the diagonal is the single value less its halves, so that each row adds up to a single
+        value, as in shap's interaction values; for other measures it is the centred single value,
+        and all entries add up to what single columns and pairs explain.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skattr import MeasureExplainer
+        >>> X = np.array([[0.0, 1.0], [2.0, 3.0]])
+        >>> explainer = MeasureExplainer(lambda X: X[:, 0] * X[:, 1]).fit(X)
+        >>> explainer.explain_pairs(X).to_matrix()[0]
+        array([[-3.,  1.],
+               [ 1., -2.]])
+        """
+        if self.singles is None:
+            raise ValueError("to_matrix needs pairs: use explainer.explain_pairs(X)")
+        singles = self.singles.values - self.singles.offset
+        return pair_matrix(
+            self.values, self.feature_names, singles, self.singles.feature_names, self.shared
+        )
 
     def to_frame(self, tidy: bool = False) -> pd.DataFrame:
         """Return the values as a pandas DataFrame with the index of X (0, 1, … if X has none).
@@ -290,8 +454,11 @@ class Explanation:
             False: one column per attribution, (output, feature) if there are several outputs.
             True: one line per row, output and attribution, with the columns `row` (the index
             label), `output`, `feature`, `data` (the raw value, or a tuple of them for a group),
-            `value` and `std_error` (NaN where exact).
+            `value`, `std_error` (NaN where exact) and, if it is known, `background_error`. It takes
+            about 140 bytes per value while it is made: for millions of values, make it in parts,
+            `explanation[:100_000]`.
         """
+        check_flag("tidy", tidy)
         index = self._index()
         columns, k = _flat(self.feature_names), len(self.output_names)
         if tidy:
@@ -299,24 +466,26 @@ class Explanation:
         if k > 1:
             unique = columns.unique()  # built from codes: labels may be duplicated, or tuples
             codes = [np.repeat(range(k), len(columns)), np.tile(unique.get_indexer(columns), k)]
-            levels = [[*self.output_names], unique]
+            levels = [_flat(self.output_names), unique]
             columns = pd.MultiIndex(levels, codes, names=["output", "feature"])
         return pd.DataFrame(self._long(self.values), index=index, columns=columns, copy=True)
 
     def _tidy(self, index: pd.Index, features: pd.Index) -> pd.DataFrame:
         n, g, k = *self.values.shape[:2], len(self.output_names)
         raw = np.tile(raw_values(self.data, self.columns), k).ravel()
-        data = pd.Series(raw, dtype=object)
+        one_type = len({type(value) for value in raw}) == 1
         error = np.full_like(self.values, np.nan) if self.std_error is None else self.std_error
         columns = {
             "row": index.to_flat_index().repeat(k * g),
             "output": _flat(self.output_names).repeat(g).take(np.tile(range(k * g), n)),
             "feature": features.take(np.tile(range(g), n * k)),
             # A single type gets a dtype; mixed integers and floats stay objects.
-            "data": data.infer_objects() if len({type(value) for value in raw}) == 1 else data,
+            "data": frames.inferred(raw) if one_type else pd.Series(raw, dtype=object),
             "value": self._long(self.values).ravel(),
             "std_error": self._long(error).ravel(),
         }
+        if self.background_error is not None:
+            columns["background_error"] = self._long(self.background_error).ravel()
         return pd.DataFrame({name: pd.Series(column) for name, column in columns.items()})
 
     def _long(self, array: np.ndarray) -> np.ndarray:
@@ -333,7 +502,8 @@ class Explanation:
         """Read what `save` wrote, bit for bit; any other file raises a ValueError."""
         fields = read(path)
         try:
-            return cls(**fields)
+            singles = fields.pop("singles")
+            return cls(**fields, singles=None if singles is None else cls(**singles))
         except ValueError as error:
             raise ValueError(f"{path} is a damaged Explanation: {error}") from error
 
@@ -343,6 +513,11 @@ class Explanation:
         If they do not add up to the prediction, the last column is the `remainder`, so that shap's
         plots end at the prediction, and there is a warning.
         """
+        if self.singles is not None:
+            raise ValueError(
+                "shap has no explanation of pairs; its plots take the array to_matrix(), for "
+                "example shap.summary_plot(explanation.to_matrix(), X)"
+            )
         try:
             import shap
         except ImportError as error:
@@ -359,7 +534,7 @@ class Explanation:
                 "explain(X, predictions=True)",
                 stacklevel=2,
             )
-        elif not self._adds_up():
+        elif not self.adds_up():
             values = np.concatenate([values, self.remainder().to_numpy()[:, None]], axis=1)
             data = np.concatenate([data, np.full((len(data), 1), np.nan)], axis=1)
             names.append(self.remainder_name)
@@ -380,6 +555,8 @@ class Explanation:
         measure = " ".join(self.measure.split())
         measure = measure if len(measure) <= 60 else measure[:59] + "…"
         kind = "exact" if self.exact else "approximate"
+        if self.background_error is not None:
+            kind += f", errors from the background by {self.n_folds} folds"
         return f"<Explanation {self.values.shape}: {measure}, {kind}>"
 
     def _repr_html_(self) -> str:
@@ -412,81 +589,7 @@ def _date_as_text(value: Any) -> Any:
 
 
 def _flat(labels: Sequence[Hashable]) -> pd.Index:
-    return pd.Index(list(labels), tupleize_cols=False)  # a tuple is one label
-
-
-def _rows(key: Any, index: pd.Index, n: int) -> slice | np.ndarray:
-    """Return rows as a slice of step 1, or as an array of positions >= 0."""
-    if isinstance(key, slice):
-        chosen = range(n)[key]
-        return slice(chosen.start, chosen.stop) if chosen.step == 1 else np.array(chosen, np.intp)
-    places = _positions(key, n, "row", "rows")
-    if places is not None:
-        if isinstance(key, pd.Series) and len(key) == n and not key.index.equals(index):
-            raise IndexError("the mask has another index than the rows; use mask.to_numpy()")
-    else:
-        labels = key if isinstance(key, list | np.ndarray | pd.Index | pd.Series) else [key]
-        places = np.concatenate([_labelled(label, index) for label in labels])
-    one = len(places) == 1 and not np.iterable(key)
-    return slice(int(places[0]), int(places[0]) + 1) if one else places
-
-
-def _labelled(label: Any, index: pd.Index) -> np.ndarray:
-    """Return the positions of the rows with a label."""
-    if pd.api.types.is_integer_dtype(index):
-        raise KeyError(
-            f"there is no row {brief(label)}: the rows are labelled by integers, or not at all, "
-            "and integers are positions"
-        )
-    try:
-        return np.atleast_1d(np.arange(len(index))[index.get_loc(label)])
-    except (KeyError, TypeError, ValueError, pd.errors.InvalidIndexError) as error:
-        raise KeyError(f"there is no row {brief(label)} in the index of X") from error
-
-
-def _columns(key: Any, names: Sequence[Hashable]) -> np.ndarray:
-    """Return the positions of columns."""
-    if isinstance(key, slice):
-        chosen: np.ndarray | None = np.arange(len(names))[key]
-    else:
-        chosen = _positions(key, len(names), "column", "columns")
-    if chosen is None:
-        labels = key if isinstance(key, list | np.ndarray | pd.Index | pd.Series) else [key]
-        known: dict[Hashable, int] = {_key(name): j for j, name in enumerate(names)}
-        missing = [v for v in labels if not isinstance(v, Hashable) or _key(v) not in known]
-        if missing:
-            raise KeyError(
-                f"there is no column {brief(missing[0])}; there are {brief(list(names))}"
-            )
-        chosen = np.array([known[_key(label)] for label in labels], np.intp)
-    if not len(chosen):
-        raise IndexError("at least one column must be selected")
-    return chosen
-
-
-def _positions(key: Any, n: int, one: str, many: str) -> np.ndarray | None:
-    """Return integers and masks as positions >= 0; None for labels."""
-    if isinstance(key, str | tuple) or (isinstance(key, list) and _holds_labels(key)):
-        return None
-    array = np.asarray(key)
-    if array.ndim > 1:
-        raise TypeError(f"{many} must be selected by a one-dimensional list, got {brief(key)}")
-    if array.dtype == object and array.size and all(isinstance(v, bool) for v in array.flat):
-        array = array.astype(bool)  # nullable booleans
-    if array.dtype == bool and array.ndim == 1:
-        if len(array) != n:
-            raise IndexError(f"the mask has {len(array)} entries, the explanation {n} {many}.")
-        return np.flatnonzero(array)
-    if array.dtype.kind not in "iu" and array.size:
-        return None
-    if np.any((array < -n) | (array >= n)):
-        raise IndexError(f"there is no {one} {brief(key)} in an explanation of {n} {many}.")
-    places = np.atleast_1d(array).astype(np.intp)
-    return np.where(places < 0, places + n, places)
-
-
-def _holds_labels(key: list[Any]) -> bool:
-    return any(not isinstance(v, int | bool | np.integer | np.bool_) for v in key)
+    return frames.as_index(labels)
 
 
 def _table(frame: pd.DataFrame, output: str, n: int) -> str:
@@ -501,34 +604,3 @@ def _table(frame: pd.DataFrame, output: str, n: int) -> str:
     cells = ("".join(f"<td>{escape(str(cell))}</td>" for cell in line) for line in lines)
     body = "".join(f"<tr>{line}</tr>" for line in cells)
     return f"<table><caption>{escape(caption)}</caption>{body}</table>"
-
-
-# Reading X, of any type of frame ---------------------------------------------------------------
-
-
-def positions(data: Any, columns: Sequence[tuple[Any, ...]]) -> list[list[int]]:
-    """Return for each attribution the positions of its raw columns in data."""
-    places: dict[Hashable, list[int]] = {}
-    for position, label in enumerate(frames.labels(data)):
-        places.setdefault(_key(label), []).append(position)
-    missing = [label for labels in columns for label in labels if _key(label) not in places]
-    if missing:
-        raise ValueError(f"columns must be columns of data, got {missing[0]!r}.")
-    # The second occurrence of a duplicated label is the second column.
-    return [[p.pop(0) if len(p := places[_key(c)]) > 1 else p[0] for c in each] for each in columns]
-
-
-def _key(label: Any) -> Hashable:
-    if isinstance(label, tuple):
-        return tuple(_key(part) for part in label)
-    return ... if label is pd.NA or label != label else label  # nan is not nan
-
-
-def raw_values(data: Any, columns: Sequence[tuple[Any, ...]]) -> np.ndarray:
-    """Return the raw values of each attribution, (n, g) objects, as tuples for groups."""
-    raw = np.empty((data.shape[0], len(columns)), dtype=object)
-    for j, members in enumerate(positions(data, columns)):
-        lists = [frames.to_list(frames.column(data, k)) for k in members]
-        column = lists[0] if len(members) == 1 else zip(*lists, strict=True)
-        raw[:, j] = np.fromiter(column, dtype=object, count=len(raw))
-    return raw

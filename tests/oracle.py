@@ -9,13 +9,13 @@ but, of a fitted `Conditional`, how local it is: one learned number a column.
 
 Laws with a density (`Uniform`) become finite sums because a tree model is constant between the
 places where it can jump: `breaks` reads these from the fitted scikit-learn model, and each piece
-gets one atom.
+gets one atom. A smooth model gets the atoms of a Gauss-Legendre sum.
 """
 
 import re
 from dataclasses import dataclass
-from itertools import pairwise
-from math import fsum
+from itertools import combinations, pairwise
+from math import comb, fsum
 from statistics import NormalDist
 
 import numpy as np
@@ -30,7 +30,12 @@ REFERENCE = {
     "coefficient": ("expectation", {"version": "corner"}),
     "scaled_coefficient": ("expectation", {"version": "corner"}),
 }  # expectations and baselines are their own reference
-MASS = {"coefficient": 2.0}  # the others have mass 1
+MASS = {"coefficient": 2.0, "shapley": 0.0, "banzhaf": 0.0}  # the others have mass 1
+MASSLESS = ("ale", "removal", "marginal_effect")  # differences of probabilities
+COALITIONS = {  # the weight of one coalition of s among n other players
+    "shapley": lambda s, n: 1 / ((n + 1) * comb(n, s)),
+    "banzhaf": lambda s, n: 0.5**n,
+}
 
 
 # -- raw tables: arrays, pandas and polars frames ------------------------------------------------
@@ -240,6 +245,9 @@ def described(measure):
     if parameters.pop("mass_zero", False):
         corner = (-MASS.get(name, 1.0), "expectation", {"version": "corner"})
         return [(1.0, name, parameters), corner]
+    if name in COALITIONS:
+        ((_, inner, settings),) = described(getattr(measure, "measure_", measure.measure))
+        return [(1.0, name, {"inner": inner, "settings": settings})]
     if name == "conditional":
         local = np.where(np.isnan(measure.bandwidth_), measure.smoothing_, measure.bandwidth_)
         parameters = {**parameters, "local": local}
@@ -258,6 +266,7 @@ class Oracle:
     breaks : for each column the sorted places where f can jump; only uniform laws need it
     domain : {column number: (low, high)}; the background's range where it says nothing
     levels : numbers of columns of numbers that f treats as categories
+    nodes : Gauss-Legendre nodes between two breaks; 1, the midpoint, where f is affine there
     """
 
     f: object
@@ -266,21 +275,24 @@ class Oracle:
     breaks: object = None
     domain: object = None
     levels: object = ()
+    nodes: int = 1
 
     def __post_init__(self):
         weight = np.ones(len(self.X)) if self.weight is None else np.asarray(self.weight, float)
         self.X = rows(self.X, np.flatnonzero(weight > 0))
         self.weight = weight[weight > 0] / weight.sum()
         self.largest = 0.0  # max |f| over everything that was evaluated
-        self._given = {}
+        self._given, self._expectations = {}, {}
 
     def values(self, terms, X, own):
         """phi, (rows of X, attributions, k); `own` has a tuple of columns for each attribution."""
         total = 0.0
         for coefficient, name, parameters in terms:
             if name in ("expectation", "baseline"):  # the same for every row and attribution
-                (mean,) = self.sums([self.atoms(name, parameters, None, None, ())])
+                mean = self.constant(name, parameters)
                 phi = np.broadcast_to(mean, (len(X), len(own), len(mean)))
+            elif name in COALITIONS:
+                phi = self.coalitions(name, **parameters, X=X, players=own)
             else:
                 phi = np.stack([self.term(name, parameters, X, pinned) for pinned in own], axis=1)
                 phi = MASS.get(name, 1.0) * phi
@@ -291,19 +303,95 @@ class Oracle:
         """One measure's integral for one attribution, (rows of X, k)."""
         return self.sums([self.atoms(name, parameters, X, i, own) for i in range(len(X))])
 
+    def pairs(self, terms, X, own, members):
+        """What two attributions do beyond each alone, (rows of X, pairs, k); members: positions."""
+        total = np.zeros((len(X), len(members), self.base_value().size))
+        for coefficient, name, parameters in terms:
+            if name in ("expectation", "baseline"):
+                continue  # pinning changes nothing
+            mean = self.constant(*REFERENCE[name])
+            alone = [self.term(name, parameters, X, columns) for columns in own]
+            for p, (a, b) in enumerate(members):
+                union = tuple(sorted((*own[a], *own[b])))
+                both = self.term(name, parameters, X, union)
+                beyond = both - alone[a] - alone[b] + mean
+                total[:, p] += coefficient * MASS.get(name, 1.0) * beyond
+        return total
+
+    def coalitions(self, name, inner, settings, X, players):
+        """Weighted differences that each player makes, over all coalitions of the others."""
+        worth, n = self.worths(inner, settings, X, players), len(players) - 1
+        total = []
+        for j in range(len(players)):
+            others = [player for player in range(len(players)) if player != j]
+            total.append(
+                sum(
+                    COALITIONS[name](s, n) * (worth((*members, j)) - worth(members))
+                    for s in range(n + 1)
+                    for members in combinations(others, s)
+                )
+            )
+        return np.stack(total, axis=1)
+
+    def interactions(self, name, inner, settings, X, players, pairs=None):
+        """Weighted second differences of pairs of players, (rows of X, pairs, k), all by default.
+
+        What both add to a coalition of the others, less what each adds alone.
+        """
+        worth, n = self.worths(inner, settings, X, players), len(players) - 2
+        total = []
+        for j, k in combinations(range(len(players)), 2) if pairs is None else pairs:
+            others = [player for player in range(len(players)) if player not in (j, k)]
+            value = np.zeros_like(worth(()))
+            for s in range(n + 1):
+                for members in combinations(others, s):
+                    both = worth((*members, j, k)) - worth(members)
+                    first, second = (worth((*members, i)) - worth(members) for i in (j, k))
+                    value = value + COALITIONS[name](s, n) * (both - first - second)
+            total.append(value)
+        return np.stack(total, axis=1)
+
+    def worths(self, inner, settings, X, players):
+        """The function from a coalition, a tuple of players, to its worth at all rows of X."""
+        known = {}
+
+        def worth(members):
+            members = tuple(sorted(members))
+            pinned = tuple(sorted(k for player in members for k in players[player]))
+            if members not in known:
+                if not pinned:
+                    mean = self.sums([self.atoms(*REFERENCE[inner], None, None, ())])
+                    known[members] = np.repeat(mean, len(X), axis=0)
+                elif len(members) == len(players):
+                    known[members] = self.evaluate(X)
+                else:
+                    known[members] = self.term(inner, settings, X, pinned)
+            return known[members]
+
+        return worth
+
     def offset(self, terms):
         """Σ coefficient · mass · ∫ f d reference, (k,)."""
-        total = 0.0
+        total = np.zeros(len(self.base_value()))
         for coefficient, name, parameters in terms:
             coefficient = coefficient * MASS.get(name, 1.0)
+            if name in COALITIONS or name in MASSLESS:
+                continue  # of mass 0
             name, parameters = REFERENCE.get(name, (name, parameters))
-            (mean,) = self.sums([self.atoms(name, parameters, None, None, ())])
-            total = total + coefficient * mean
+            total = total + coefficient * self.constant(name, parameters)
         return total
+
+    def constant(self, name, parameters):
+        """The integral of a measure that is the same for every row and attribution, (k,)."""
+        version = parameters.get("version")
+        if version is None or version not in self._expectations:
+            (mean,) = self.sums([self.atoms(name, parameters, None, None, ())])
+            self._expectations[version] = mean
+        return self._expectations[version]
 
     def base_value(self):
         """Weighted mean of f over the background, (k,)."""
-        return self.sums([(self.X, self.weight)])[0]
+        return self.constant("expectation", {"version": "joint"})
 
     def spread(self):
         """Weighted standard deviation of f over the background, (k,); 1 where f is constant."""
@@ -337,6 +425,8 @@ class Oracle:
             return one_row(parameters["point"], self.X), np.ones(1)
         if name == "expectation":
             name, own = parameters["version"], ()
+        if name in MASSLESS:
+            return getattr(self, name)(X, i, own, **parameters)
         pins = {k: take(columns(X)[k], [i]) for k in own}
         if name in ("joint", "partial_dependence"):
             n = len(self.X)
@@ -352,6 +442,94 @@ class Oracle:
                "corner": self.low, "scaled_coefficient": self.low}  # fmt: skip
         laws = [(pins[k], np.ones(1)) if k in pins else law[name](k) for k in range(d)]
         return self.product(laws)
+
+    def removal(self, X, i, own):
+        """The row, less copies with its own columns from each background row."""
+        n = len(self.X)
+        mixed = [
+            column if k in own else take(columns(X)[k], np.full(n, i))
+            for k, column in enumerate(columns(self.X))
+        ]
+        return stack([rows(X, [i]), table(self.X, mixed)]), np.append(1.0, -self.weight)
+
+    def marginal_effect(self, X, i, own, step):
+        """The row with its own number moved by a step to both sides."""
+        (k,) = own
+        numbers = np.asarray(columns(self.X)[k], float)
+        here = np.isfinite(numbers)
+        if step is None and len(set(numbers[here])) < 2:
+            step = 1.0
+        elif step is None:
+            weight = self.weight[here] / self.weight[here].sum()
+            step = 0.1 * np.sqrt(weight @ (numbers[here] - weight @ numbers[here]) ** 2)
+        x = float(np.asarray(columns(X)[k], float)[i])
+        both = [take(column, [i, i]) for column in columns(X)]
+        both[k] = np.array([x + step, x - step])
+        sign = 0.0 if np.isnan(x) else 1.0
+        return table(X, both), sign * np.array([1.0, -1.0]) / (2 * step)
+
+    def ale(self, X, i, own, n_bins):
+        """Rows at both ends of their bins; each effect counts as far as the row's value reaches."""
+        (k,) = own
+        values, ordered = self.plain(self.X, k)
+        x = self.plain(X, k)[0][i]
+        present = [r for r, v in enumerate(values) if v is not None and np.isfinite(as_float(v))]
+        bins = self.number_bins if ordered and not is_date(columns(self.X)[k]) else self.level_bins
+        ends, members, shares, reach = bins(k, values, present, x, n_bins or 20)
+        points, weights = [], []
+        for m in range(len(ends) - 1):
+            total = self.weight[members[m]].sum()
+            for end, sign in ((ends[m + 1], 1.0), (ends[m], -1.0)):
+                moved = [take(column, members[m]) for column in columns(self.X)]
+                moved[k] = take(columns(self.X)[k], [end] * len(members[m]))
+                points.append(table(self.X, moved))
+                share = 0.0 if reach is None else reach[m] - shares[m]
+                weights.append(sign * share * self.weight[members[m]] / total)
+        if not points:
+            return rows(X, [i]), np.zeros(1)
+        return stack(points), np.concatenate(weights)
+
+    def number_bins(self, k, values, present, x, n_bins):
+        """Ends (as background rows), members and mean reach of bins, and the reach of x in each."""
+        total = sum(self.weight[r] for r in present)
+        found = []
+        for q in np.arange(n_bins + 1) / n_bins:
+            reached = [
+                values[r]
+                for r in present
+                if sum(self.weight[s] for s in present if values[s] <= values[r])
+                >= q * total * (1 - 1e-12)
+            ]
+            found.append(min(reached) if reached else None)
+        ends = sorted({float(v) for v in found if v is not None})
+        at = [next(r for r in present if values[r] == end) for end in ends]
+        members = [
+            [r for r in present if (low < values[r] or (low == ends[0] == values[r]))
+             and values[r] <= high]
+            for low, high in pairwise(ends)
+        ]  # fmt: skip
+        mass = [sum(self.weight[r] for r in some) / total for some in members]
+        shares = [sum(mass[m + 1 :]) + mass[m] / 2 for m in range(len(mass))]
+        if x is None:
+            return at, members, shares, None
+        reach = [min(max((x - low) / (high - low), 0.0), 1.0) for low, high in pairwise(ends)]
+        return at, members, shares, reach
+
+    def level_bins(self, k, values, present, x, n_bins):
+        """The same for neighbouring levels, in their order or by name."""
+        levels = {values[r] for r in present}
+        known = getattr(getattr(columns(self.X)[k], "dtype", None), "categories", None)
+        declared = known is not None and getattr(columns(self.X)[k].dtype, "ordered", True)
+        order = [v for v in known if v in levels] if declared else sorted(levels, key=level_key)
+        at = [next(r for r in present if values[r] == level) for level in order]
+        members = [[r for r in present if values[r] in pair] for pair in pairwise(order)]
+        total = sum(self.weight[r] for r in present)
+        mass = [sum(self.weight[r] for r in present if values[r] == v) / total for v in order]
+        shares = [sum(mass[m + 1 :]) for m in range(len(members))]
+        if x not in levels:
+            return at, members, shares, None
+        reach = [float(m < order.index(x)) for m in range(len(members))]
+        return at, members, shares, reach
 
     def plain(self, X, k):
         """Column k as Python's own values, None where missing; whether they have an order."""
@@ -406,7 +584,7 @@ class Oracle:
         return np.array([self.side(k)[0]]), np.ones(1)
 
     def uniform(self, k):
-        """Uniform on side k of the domain, one atom a piece; on levels where there is no order."""
+        """Uniform on side k of the domain, `nodes` atoms a piece, or on levels without order."""
         values = columns(self.X)[k]
         if not numeric(values) or k in self.levels:
             first = {}
@@ -417,12 +595,14 @@ class Oracle:
         if low == high:
             return np.array([low]), np.ones(1)
         cuts = np.array([low, *(b for b in self.breaks[k] if low <= b < high), high])
-        atoms, lengths = [], []
+        nodes, shares = np.polynomial.legendre.leggauss(self.nodes)
+        atoms, weights = [], []
         for left, right in pairwise(cuts):  # the piece is left < y <= right
             if left < right:
-                atoms.append(max(left + (right - left) / 2, np.nextafter(left, right)))
-                lengths.append((right - left) / (high - low))
-        return np.array(atoms), np.array(lengths)
+                inside = left + (right - left) / 2 * (1 + nodes)
+                atoms.extend(np.maximum(inside, np.nextafter(left, right)))
+                weights.extend(shares / 2 * (right - left) / (high - low))
+        return np.array(atoms), np.array(weights)
 
 
 # -- conditional measures by rows ----------------------------------------------------------------
@@ -434,6 +614,16 @@ WIDTHS = [*np.geomspace(0.04, 6.0, 24), np.inf]
 SHARES = [*np.geomspace(0.01, 0.9, 20), 1.0]
 LAMBDAS = [0.0, 0.005, 0.01, 0.02, 0.04, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1.0]
 PARTS = 10  # of each other column, for leaving one row out
+
+
+def as_float(value):
+    """A number as it is, anything else as 0."""
+    return value if isinstance(value, int | float) else 0.0
+
+
+def level_key(level):
+    """Numbers first, by size, then everything else by name."""
+    return (0, level, "") if isinstance(level, int | float) else (1, 0, str(level))
 
 
 def is_date(values):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import RandomForestRegressor, VotingRegressor
 from sklearn.linear_model import LinearRegression
 from sklearn.neighbors import KNeighborsRegressor
@@ -13,7 +14,9 @@ import skattr.explainer
 from skattr import MeasureExplainer
 from skattr.attributions import Attributions
 from skattr.engines import ENGINES
+from skattr.engines.table import is_of_pairs
 from skattr.measures import (
+    ALE,
     Baseline,
     Coefficient,
     Conditional,
@@ -21,6 +24,8 @@ from skattr.measures import (
     Expectation,
     PartialDependence,
     ProductMarginal,
+    Removal,
+    Shapley,
     Stieltjes,
     Uniform,
 )
@@ -50,6 +55,7 @@ SHALLOW = MLPRegressor(hidden_layer_sizes=(5,), max_iter=3, random_state=0)
 DEEP = MLPRegressor(hidden_layer_sizes=(4, 3), max_iter=3, random_state=0)
 KERNEL = SVR(gamma=0.5)
 VOTE = VotingRegressor([("forest", FOREST), ("linear", LINEAR)])
+LINK = {"func": np.arcsinh, "inverse_func": np.sinh, "check_inverse": False}
 DOMAIN = [(-3.0, 3.0)] * 3
 CASES = {
     "one_violation": (FOREST, PartialDependence()),
@@ -63,6 +69,14 @@ CASES = {
     "products": (KERNEL, PartialDependence()),
     "binned_products": (KERNEL, Conditional()),
     "mixed_products": (KERNEL, Conditional("gmm")),
+    "box_coalitions": (FOREST, Shapley()),
+    "product_coalitions": (FOREST, Shapley(ProductMarginal())),
+    "additive_coalitions": (LINEAR, Shapley()),
+    "bump_coalitions": (KERNEL, Shapley()),
+    "linked_boxes": (TransformedTargetRegressor(FOREST, **LINK), PartialDependence()),
+    "linked_margins": (TransformedTargetRegressor(LINEAR, **LINK), PartialDependence()),
+    "removal_of_boxes": (FOREST, Removal()),
+    "linked_removal": (TransformedTargetRegressor(FOREST, **LINK), Removal()),
     "one_layer_normal": (SHALLOW, Conditional("gaussian")),
     "one_layer_uniform": (SHALLOW, Uniform()),
     "polytopes": (DEEP, Uniform()),
@@ -73,6 +87,8 @@ CASES = {
     "finite_grid": (few, ProductMarginal()),
     "riemann": (smooth, Uniform()),
     "quasi_monte_carlo": (smooth, Uniform()),
+    "enumerated_coalitions": (smooth, Shapley()),
+    "sampled_coalitions": (smooth, Shapley()),  # pairs have no error
 }
 MORE = [
     (FOREST, Conditional("knn") - Expectation()),
@@ -136,7 +152,15 @@ def check(model, measure, engine, name=None):
 
 
 def test_every_engine_has_a_case():
-    assert set(CASES) == {engine.name for engine in ENGINES}
+    # those of pairs have their cases in engines/test_pairs.py; ALE has single columns only
+    other = {"accumulated_effects"}
+    assert set(CASES) == {each.name for each in ENGINES if not is_of_pairs(each)} - other
+
+
+def test_accumulated_effects_refuse_what_is_not_a_column():
+    X = data(None)
+    with pytest.raises(ValueError, match="ALE"):
+        explained(fitted(KERNEL, X), ALE(), X, "accumulated_effects", COLUMNS)
 
 
 @pytest.mark.filterwarnings("ignore")  # of values that stop at max_evals, of MLPs

@@ -1,6 +1,7 @@
 """Bad input gets an error that names the column, the parameter or the option."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -399,18 +400,12 @@ def test_weights(model, weights, word):
 
 # -- options -------------------------------------------------------------------------------------
 
-MEASURE_NAMES = ["partial_dependence", "product_marginal", "uniform", "expectation"]
+MEASURE_NAMES = ["partial_dependence", "product_marginal", "uniform", "expectation", "shapley"]
 
 
 @pytest.mark.parametrize("measure", ["shap", None, 3, ["uniform"], np.ones(2)])
 def test_unknown_measure(measure):
     with refused("measure", *MEASURE_NAMES):
-        MeasureExplainer(TREE, measure).fit(X)
-
-
-@pytest.mark.parametrize("measure", ["shapley"])
-def test_measures_that_are_not_built(measure):
-    with refused(measure, "not built", *MEASURE_NAMES):
         MeasureExplainer(TREE, measure).fit(X)
 
 
@@ -700,18 +695,6 @@ def test_a_baseline_that_predict_refuses(value):
         MeasureExplainer(TREE, Baseline([0.0, value, 0.0])).fit(X)
 
 
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "from skattr.measures import Shapley",
-        "from skattr import distributed",
-    ],
-)
-def test_what_is_not_built_says_so(statement):
-    with pytest.raises(ImportError, match="not built yet"):
-        exec(statement)
-
-
 def test_what_does_not_exist():
     import skattr
 
@@ -776,12 +759,69 @@ def test_models_that_return_no_column_or_complex_numbers():
 
 def test_a_report_of_infinite_values(tmp_path):
     X = np.random.default_rng(0).normal(size=(20, 3))
-    explainer = MeasureExplainer(lambda X: np.where(X[:, 0] > 5, np.inf, X[:, 1])).fit(X)
-    far = X[:4].copy()
-    far[2, 0] = 6.0
+    explainer = MeasureExplainer(lambda X: X[:, 1]).fit(X)
+    explanation = explainer.explain(X)
+    values = explanation.values.copy()
+    values[2, 0] = np.inf
     with pytest.raises(ValueError, match="'x0' in row 2 of the explanation is not finite"):
-        write_report(explainer, far, tmp_path / "report.html")
+        write_report(
+            explainer, X, tmp_path / "report.html", explanation=replace(explanation, values=values)
+        )
     assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("measure", ["main_effect", "uniform", "shapley", "conditional"])
+def test_models_that_return_infinity(measure):
+    X = np.random.default_rng(0).normal(size=(20, 3))
+
+    def far(X):
+        return np.where(X[:, 0] > 5, -np.inf, X[:, 1])
+
+    explainer = MeasureExplainer(far, measure, max_evals=500, tol=1).fit(X)
+    X[2, 0] = 6.0
+    words = r"far returned -inf for row \d+ of \d+: infinite values have no mean; explain another"
+    with pytest.raises(ValueError, match=words):
+        explainer.explain(X)
+    with pytest.raises(ValueError, match=words):
+        MeasureExplainer(far, measure, max_evals=500, tol=1).fit(X)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("measure", ["main_effect", "uniform", "shapley", "conditional"])
+@pytest.mark.parametrize("size", [(1.7e308, 1.7e308), (1.7e308, -1.7e308), (1e200, -1e200)])
+def test_sums_that_overflow(measure, size):
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    explainer = MeasureExplainer(lambda X: np.where(X[:, 0] > 0, *size), measure, max_evals=500)
+    try:
+        values = explainer.fit(X).explain(X)
+    except ValueError as error:
+        assert "is not finite: sums of predictions overflow" in str(error)
+        assert not explainer.__sklearn_is_fitted__()
+    else:  # only the spread of f overflows, which exact values do not need
+        assert size[0] == 1e200 and values.exact and np.isfinite(values.values).all()
+
+
+@pytest.mark.parametrize("n_jobs", [0, "2", 1.5, True, [2]])
+def test_n_jobs(n_jobs):
+    with pytest.raises(ValueError, match="n_jobs must be None or an integer other than 0, got"):
+        MeasureExplainer(TREE, n_jobs=n_jobs).fit(X)
+    explainer = MeasureExplainer(TREE).fit(X)
+    with pytest.raises(ValueError, match="n_jobs must be None or an integer other than 0, got"):
+        explainer.set_params(n_jobs=n_jobs).explain(X)
+
+
+@pytest.mark.parametrize("measure", ["product_marginal", "shapley", "uniform"])
+def test_many_evaluations_are_allowed_but_taken_only_at_need(measure):
+    calls = []
+
+    def additive(X):
+        calls.append(len(X))
+        return X.sum(axis=1)
+
+    X = np.random.default_rng(0).normal(size=(12, 22))
+    explainer = MeasureExplainer(additive, measure, max_evals=1e12, tol=0.1).fit(X)
+    assert not explainer.explain(X[:1]).exact
+    assert sum(calls) < 10**6
 
 
 @pytest.mark.parametrize("wrap", [TransformedTargetRegressor, FrozenEstimator, BaggingRegressor])

@@ -16,9 +16,13 @@ pytestmark = pytest.mark.slow
 # prints the values of small models on every kernel
 VALUES = """
 import json, warnings
-from skattr._warm_up import cases
+from skattr._warm_up import cases, compute
 warnings.simplefilter("ignore")
-found = {name: explainer.fit(X).explain(X[:3]).values.tolist() for name, explainer, X in cases()}
+found = {
+    f"{name} {i}": values.tolist()
+    for name, explainer, X in cases()
+    for i, values in enumerate(compute(explainer, X))
+}
 print(json.dumps(found))
 """
 # prints how many functions are compiled while a forest is explained

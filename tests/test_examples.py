@@ -2,6 +2,8 @@
 
 import re
 import runpy
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -51,6 +53,19 @@ def test_paper_warmup(tmp_path, monkeypatch, capsys):
     assert "increments, exact" in printed and "riemann, error" in printed
 
 
+def test_how_sure(tmp_path, monkeypatch, capsys):
+    draw("how_sure.py", tmp_path, monkeypatch)
+    printed = capsys.readouterr().out
+    assert "smallest to largest of 20 models" in printed and "the curve of bmi" in printed
+    assert "± one standard error over the rows of the slice" in printed
+
+
+def test_interactions(tmp_path, monkeypatch, capsys):
+    draw("interactions.py", tmp_path, monkeypatch)
+    printed = capsys.readouterr().out
+    assert "single columns explain" in printed and "Shapley interactions" in printed
+
+
 def test_custom_measure(capsys):
     runpy.run_path(str(EXAMPLES / "custom_measure.py"), run_name="__main__")
     printed = capsys.readouterr().out
@@ -73,7 +88,19 @@ def test_report(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["report.py", str(tmp_path / "flats.html")])
     runpy.run_path(str(EXAMPLES / "report.py"), run_name="__main__")
     assert "flats-conditional.html" in capsys.readouterr().out
-    assert "Rents: Conditional" in (tmp_path / "flats-conditional.html").read_text()
+    assert "Rents: what a column tells" in (tmp_path / "flats-conditional.html").read_text("utf-8")
+    assert "What changed from" in (tmp_path / "flats-compared.html").read_text("utf-8")
+
+
+def test_probabilities(capsys):
+    runpy.run_path(str(EXAMPLES / "probabilities.py"), run_name="__main__")
+    assert "exact, behind a link" in capsys.readouterr().out
+
+
+def test_one_row(tmp_path, monkeypatch, capsys):
+    draw("one_row.py", tmp_path, monkeypatch)
+    printed = capsys.readouterr().out
+    assert "steps" in printed and "smallest changes" in printed and "Shapley" in printed
 
 
 def test_which_measure(capsys):
@@ -81,6 +108,38 @@ def test_which_measure(capsys):
     printed = capsys.readouterr().out
     assert "sensitivity" in printed and "insertion is off" in printed
     assert "conditional, centred. Only" in printed  # the recommendation
+    (complete,) = re.findall(r"^completeness +(.*)$", printed, flags=re.MULTILINE)
+    assert complete.split() == ["no"] * 5 + ["yes", "?"]
+
+
+def test_from_shap(capsys):
+    runpy.run_path(str(EXAMPLES / "from_shap.py"), run_name="__main__")
+    printed = capsys.readouterr().out
+    ours = re.findall(r"skattr: .* at most (\S+)", printed)
+    assert len(ours) == 2 and all(float(off) < 1e-9 for off in ours)
+    theirs = re.findall(r"^shap: .* at most", printed, flags=re.MULTILINE)
+    assert len(theirs) == 2 or "shap is not installed" in printed
+
+
+def run_apart(name):
+    """Run an example in a process of its own: clusters start processes."""
+    done = subprocess.run([sys.executable, EXAMPLES / name], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
+
+
+def test_dask_parquet():
+    pytest.importorskip("distributed", reason="the example needs dask and distributed")
+    printed = run_apart("dask_parquet.py")
+    assert "4 partitions, 4,000 rows" in printed and "one_violation, exact" in printed
+
+
+def test_spark():
+    pytest.importorskip("pyspark", reason="the example needs pyspark")
+    if shutil.which("java") is None:
+        pytest.skip("Spark needs Java")
+    printed = run_apart("spark.py")
+    assert "base_value: double" in printed and "those of one process" in printed
 
 
 PAPER = sorted((EXAMPLES / "paper").glob("*.py"))

@@ -1,11 +1,17 @@
 """Explanation: shapes, tables, rows, files, HTML."""
 
 import copy
+import importlib.util
+import io
 import json
 import os
 import pickle
+import re
 import sys
+import tracemalloc
 import types
+import warnings
+import zipfile
 from dataclasses import FrozenInstanceError, replace
 from decimal import Decimal
 
@@ -18,7 +24,11 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_array_equal
 from pandas.testing import assert_frame_equal, assert_series_equal
+from sklearn.linear_model import LinearRegression
 
+import skattr
+from skattr import MeasureExplainer, write_report
+from skattr._files.results import TableWriter, values_table
 from skattr.explanation import Explanation
 
 ARRAYS = ("values", "base_value", "offset", "predictions", "std_error", "support")
@@ -554,6 +564,7 @@ scalars = st.one_of(
 labels = st.one_of(st.text(), st.integers(), st.none(), st.tuples(st.text(), st.integers()))
 
 
+@pytest.mark.slow
 @quick
 @given(
     st.lists(st.tuples(scalars, scalars), min_size=1, max_size=4),
@@ -580,7 +591,7 @@ def test_object_columns_and_labels_come_back(tmp_path, rows, names):
 
 
 # a lone surrogate, which strings can hold that pyarrow does not back
-LONE = "\ud800" if pd.array(["a"], dtype="str").dtype.storage == "python" else ""
+LONE = "\ud800" if getattr(pd.array(["a"], dtype="str").dtype, "storage", "") == "python" else ""
 COLUMNS = {
     "float32": np.array([1.5, np.nan, -0.0], dtype=np.float32),
     "float16": np.array([1.5, np.nan, -0.0], dtype=np.float16),
@@ -905,3 +916,172 @@ def test_the_name_of_the_measure_is_kept(tmp_path):
     explanation = make(measure_name="main effect")
     assert through_file(explanation, tmp_path).measure_name == "main effect"
     assert explanation[:1].measure_name == "main effect"
+
+
+# -- labels that UTF-8 does not have -------------------------------------------------------------
+
+
+def surrogates():
+    """An explainer and rows with lone surrogates in columns, levels, index and outputs."""
+    rng = np.random.default_rng(0)
+    index = pd.Index([f"row{i}\ud801" for i in range(20)], dtype=object)
+    levels = [["u\udfff", "v"][i] for i in rng.integers(0, 2, 20)]
+    words = pd.Series(levels, dtype=object, index=index)
+    X = pd.concat([words, pd.Series(rng.normal(size=20), index=index)], axis=1)
+    X.columns = pd.Index(["a\ud800", "b"], dtype=object)
+
+    def model(X):
+        size = np.array([len(word) for word in X.iloc[:, 0]])
+        return np.c_[size * X.iloc[:, 1].to_numpy(), X.iloc[:, 1].to_numpy()]
+
+    return MeasureExplainer(model, output_names=["o\ud800", "p"]).fit(X), X
+
+
+def test_lone_surrogates_are_legal_labels(tmp_path):
+    explainer, X = surrogates()
+    explanation = explainer.explain(X[["b", "a\ud800"]] if not has_pyarrow() else X)
+    names = set(explanation.feature_names)
+    assert {name for _, name in explanation.to_frame().columns} == names
+    assert set(explanation.to_frame(tidy=True)["feature"]) == names
+    assert set(explanation.importance().index) == names
+    assert list(explanation.remainder().columns) == ["o\ud800", "p"]
+    assert list(explainer.curve("a\ud800").to_frame().columns) == ["x", "value_o\ud800", "value_p"]
+    table = values_table(explanation)
+    assert "o\\ud800__a\\ud800" in table and table["row"].iloc[0] == "row0\\ud801"
+    for kind in ("csv", "json", *(["parquet"] if has_pyarrow() else [])):
+        path = str(tmp_path / f"values.{kind}")
+        with open(path, "wb") as file:
+            writer = TableWriter(file, path)
+            writer.write(table)
+            writer.close()
+        assert b"\\ud800" in (tmp_path / f"values.{kind}").read_bytes()
+    pytest.importorskip("jinja2")
+    write_report(explainer, X, tmp_path / "report.html", title="\ud800")
+    assert "a\N{REPLACEMENT CHARACTER}" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def has_pyarrow():
+    """Whether pandas' strings are pyarrow's, which hold no surrogates."""
+    return importlib.util.find_spec("pyarrow") is not None
+
+
+# Files of strangers ------------------------------------------------------------------------------
+
+
+def members(path):
+    """The members of a file as (name, bytes)."""
+    with zipfile.ZipFile(path) as archive:
+        return [(info.filename, archive.read(info)) for info in archive.infolist()]
+
+
+def packed(path, contents, compression=zipfile.ZIP_STORED):
+    with zipfile.ZipFile(path, "w", compression) as archive, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of duplicates
+        for name, content in contents:
+            archive.writestr(name, content)
+
+
+def npy(array):
+    buffer = io.BytesIO()
+    np.save(buffer, array)
+    return buffer.getvalue()
+
+
+def claims(content, shape):
+    """An array whose header claims another shape, of the same length."""
+    old = re.search(rb"'shape': \(.*?\), \}", content)[0]
+    new = f"'shape': {shape}, }}".encode()
+    assert len(new) <= len(old) + 40
+    return content.replace(old + b" " * (len(new) - len(old)), new, 1)
+
+
+HOSTILE_FILES = {
+    "a member that no Explanation has": lambda m: [*m, ("more.npy", npy(np.zeros(3)))],
+    "a path": lambda m: [*m, ("../../values.npy", npy(np.zeros(3)))],
+    "an absolute path": lambda m: [*m, ("/tmp/values.npy", npy(np.zeros(3)))],
+    "a pickle": lambda m: [*m, ("data9.npy", npy(np.array([{}], object)))],
+    "a member twice": lambda m: [*m, m[0]],
+    "another kind of member": lambda m: [*m, ("values.py", b"print()")],
+    "a larger shape": lambda m: [
+        (n, claims(c, "(10000000000, 3)") if n == "values.npy" else c) for n, c in m
+    ],
+    "a negative shape": lambda m: [
+        (n, claims(c, "(-4, -3)") if n == "values.npy" else c) for n, c in m
+    ],
+    "no header": lambda m: [(n, c) for n, c in m if n != "header.npy"],
+    "a short member": lambda m: [(n, c[:-8] if n == "values.npy" else c) for n, c in m],
+    "a long member": lambda m: [(n, c + b"\0" * 8 if n == "values.npy" else c) for n, c in m],
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE_FILES)
+def test_files_of_strangers_are_refused(tmp_path, name):
+    path = tmp_path / "hostile.npz"
+    make().save(path)
+    packed(path, HOSTILE_FILES[name](members(path)))
+    with pytest.raises(ValueError, match=r"hostile\.npz is (not an|a damaged) Explanation"):
+        Explanation.load(path)
+    assert [each.name for each in tmp_path.iterdir()] == ["hostile.npz"]
+
+
+@pytest.mark.slow
+def test_a_compressed_file_is_refused_before_it_fills_the_memory(tmp_path):
+    path = tmp_path / "bomb.npz"
+    make().save(path)
+    bomb = ("values.npy", npy(np.zeros(3 * 10**7)))
+    contents = [bomb if name == "values.npy" else (name, c) for name, c in members(path)]
+    packed(path, contents, zipfile.ZIP_DEFLATED)
+    assert path.stat().st_size < 10**6
+    tracemalloc.start()
+    with pytest.raises(ValueError, match="is compressed"):
+        Explanation.load(path)
+    assert tracemalloc.get_traced_memory()[1] < 10**6
+    tracemalloc.stop()
+
+
+@quick
+@given(data=st.data())
+def test_truncated_and_flipped_files_are_refused_or_the_same(tmp_path, data):
+    path = tmp_path / "damaged.npz"
+    explanation = make()
+    explanation.save(path)
+    content = bytearray(path.read_bytes())
+    if data.draw(st.booleans()):
+        content = content[: data.draw(st.integers(0, len(content) - 1))]
+    else:
+        bit = data.draw(st.integers(0, 8 * len(content) - 1))
+        content[bit // 8] ^= 1 << bit % 8
+    path.write_bytes(content)
+    try:
+        again = Explanation.load(path)
+    except ValueError as error:
+        assert "damaged.npz is" in str(error) or "damaged.npz has format" in str(error)
+    else:  # a date or an attribute of a member
+        assert_array_equal(again.values, explanation.values)
+        assert again.feature_names == explanation.feature_names
+
+
+def test_a_file_says_which_version_wrote_it(tmp_path):
+    path = tmp_path / "explanation.npz"
+    make().save(path)
+    rewrite(path, lambda h, _: h.update(version=2, skattr="9.9.9"))
+    with pytest.raises(ValueError, match=r"version 2, written by skattr '9\.9\.9'; this is"):
+        Explanation.load(path)
+
+
+def test_pickles_say_which_version_wrote_them():
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    explainer = MeasureExplainer(LinearRegression().fit(X, X[:, 0])).fit(X)
+    state = explainer.__getstate__()
+    assert state["_skattr_version"] == skattr.__version__
+    again = pickle.loads(pickle.dumps(explainer))
+    assert not hasattr(again, "_skattr_version")
+    assert_array_equal(again.explain(X).values, explainer.explain(X).values)
+    other = MeasureExplainer.__new__(MeasureExplainer)
+    with pytest.raises(ValueError, match=r"pickled by skattr 99\.1, which is newer than this"):
+        other.__setstate__({**state, "_skattr_version": "99.1"})
+    assert not vars(other)
+    for old in ("0.0.9", None):
+        with pytest.warns(UserWarning, match=r"pickled by skattr (0\.0\.9|of an unknown)"):
+            other.__setstate__({**state, "_skattr_version": old})
+        assert_array_equal(other.explain(X).values, explainer.explain(X).values)

@@ -135,7 +135,7 @@ def test_what_is_not_a_table_is_named(table):
 
 
 @pytest.mark.parametrize(
-    "module", ["axioms", "datasets", "engines", "measures", "metrics", "optimize", "plot"]
+    "module", ["axioms", "compat", "datasets", "engines", "measures", "metrics", "optimize", "plot"]
 )
 def test_tab_completion_shows_public_names_alone(module):
     found = getattr(skattr, module)

@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -10,28 +11,32 @@ import pytest
 import skattr
 
 HEAVY = (
-    "IPython", "jinja2", "joblib", "llvmlite", "matplotlib", "narwhals", "numba", "numpy", "pandas",
-    "polars", "pyarrow", "scipy", "shap", "skattr._files.results", "skattr.explainer",
-    "skattr.measures", "sklearn", "skops", "torch",
+    "IPython", "dask", "duckdb", "jinja2", "joblib", "llvmlite", "matplotlib", "narwhals", "numba",
+    "numpy", "pandas", "polars", "pyarrow", "pyspark", "scipy", "shap", "skattr._files.results",
+    "skattr.explainer", "skattr.measures", "sklearn", "skops", "torch",
 )  # fmt: skip
 PUBLIC = [
-    "Curve", "Explanation", "MeasureExplainer", "__version__", "axioms", "datasets", "engines",
+    "Curve", "Curves", "Decomposition", "Explanation", "MeasureExplainer", "Surface", "__version__",
+    "axioms", "compat", "counterfactual", "datasets", "decompose", "distributed", "engines",
     "measures", "metrics", "optimize", "plot", "write_report",
 ]  # fmt: skip
 
 
 SURFACE = {
     "axioms": "AxiomTable Bound Cell Coordinate Symmetrised Witness bound check",
+    "compat": "TreeExplainer",
     "datasets": "load_flats make_flats",
-    "measures": "Atoms Baseline Coefficient Conditional Density Dirac Expectation "
-    "LinearCombination Measure PartialDependence ProductMarginal Sampler ScaledCoefficient "
-    "Stieltjes Uniform",
-    "metrics": "Agreement Faithfulness Perturbation RegionScore SolutionSet agreement "
-    "center_of_mass deletion f1 faithfulness first_moments insertion precision recall "
-    "relu_precision relu_recall solution_set",
+    "distributed": "explain fit",
+    "measures": "ALE Atoms Banzhaf Baseline Coefficient Conditional Density Dirac Expectation "
+    "LinearCombination MarginalEffect Measure PartialDependence ProductMarginal Removal Sampler "
+    "ScaledCoefficient Shapley Stieltjes Uniform",
+    "metrics": "Agreement Band Faithfulness Perturbation RegionScore SolutionSet Stability "
+    "agreement by_slice center_of_mass deletion f1 faithfulness first_moments insertion precision "
+    "recall refit relu_precision relu_recall solution_set stability",
     "optimize": "FrankWolfeMeasure MeasureSearchCV OptimalCenter SquaredLoss ThresholdLoss mixture "
     "optimal_center scorer",
-    "plot": "bar beeswarm compare curve heatmap regions waterfall",
+    "plot": "bar beeswarm compare curve heatmap ice interactions regions scatter slices surface "
+    "waterfall",
 }
 
 
@@ -88,6 +93,7 @@ def test_public_names_of_modules(module):
     assert all(hasattr(public, name) for name in public.__all__)
 
 
+@pytest.mark.slow
 def test_public_names_after_import_skattr():
     program = f"""
 import skattr
@@ -95,8 +101,14 @@ for name in {PUBLIC!r}:
     print(name, getattr(getattr(skattr, name), "__name__", ""))
 """
     shown = dict(line.partition(" ")[::2] for line in run(program).splitlines())
-    modules = ("axioms", "datasets", "engines", "measures", "metrics", "optimize", "plot")
-    classes = ("Curve", "Explanation", "MeasureExplainer", "write_report")
+    modules = (
+        "axioms", "compat", "datasets", "distributed", "engines", "measures", "metrics", "optimize",
+        "plot",
+    )  # fmt: skip
+    classes = (
+        "Curve", "Curves", "Decomposition", "Explanation", "MeasureExplainer", "Surface",
+        "counterfactual", "decompose", "write_report",
+    )  # fmt: skip
     assert shown == (
         {name: f"skattr.{name}" for name in modules}
         | {name: name for name in classes}
@@ -142,6 +154,7 @@ LAYERS = (
 )
 
 
+@cache
 def imported_parts():
     """Which parts of skattr (modules or folders) each part imports, anywhere in its files."""
     root = Path(skattr.__file__).parent

@@ -1,4 +1,8 @@
-"""Section 2 and its appendix: what completeness and sensitivity force, and what they forbid."""
+"""Section 2: completeness and sensitivity
+=======================================
+
+Section 2 and its appendix: what completeness and sensitivity force, and what they forbid.
+"""
 
 from itertools import combinations
 from math import factorial

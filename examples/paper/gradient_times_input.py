@@ -1,4 +1,8 @@
-"""Theorem 2.1: sensitive, complete, linear attributions are near to Gradient × Input."""
+"""Theorem 2.1: Gradient × Input
+=============================
+
+Theorem 2.1: sensitive, complete, linear attributions are near to Gradient × Input.
+"""
 
 import numpy as np
 

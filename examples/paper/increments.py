@@ -1,4 +1,8 @@
-"""Riemann-Stieltjes sums [appendix to 3.3]: the increment's sign is wrong for odd d."""
+"""Section 3.3: increments
+=======================
+
+Riemann-Stieltjes sums [appendix to 3.3]: the increment's sign is wrong for odd d.
+"""
 
 from itertools import product
 

@@ -1,4 +1,8 @@
-"""The linear corollaries [appendix to 4.2]: w_j and w_j x_j from measures, and what leaks."""
+"""Section 4.2: linear models
+==========================
+
+The linear corollaries [appendix to 4.2]: w_j and w_j x_j from measures, and what leaks.
+"""
 
 import numpy as np
 from sklearn.linear_model import LinearRegression

@@ -1,4 +1,8 @@
-"""Precision [appendix to 4.3]: the theorem is sufficient only, and its lemma is wrong."""
+"""Section 4.3: precision
+======================
+
+Precision [appendix to 4.3]: the theorem is sufficient only, and its lemma is wrong.
+"""
 
 import itertools
 

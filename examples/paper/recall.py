@@ -1,4 +1,8 @@
-"""Theorem of 4.3: optimal centres of mass for Recall, and its figure: recall.py [picture.png]."""
+"""Section 4.3: recall
+===================
+
+Theorem of 4.3: optimal centres of mass for Recall, and its figure: recall.py [picture.png].
+"""
 
 import sys
 

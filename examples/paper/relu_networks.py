@@ -1,4 +1,8 @@
-"""Corollary of 4.1 on ReLU networks, b_P, and a formula that fails for signed measures."""
+"""Section 4.1: ReLU networks
+==========================
+
+Corollary of 4.1 on ReLU networks, b_P, and a formula that fails for signed measures.
+"""
 
 import numpy as np
 

@@ -1,4 +1,8 @@
-"""ReLU recall and precision [appendix to 4.3]: sums over the regions of a network."""
+"""Section 4.3: recall of ReLU networks
+====================================
+
+ReLU recall and precision [appendix to 4.3]: sums over the regions of a network.
+"""
 
 import numpy as np
 

@@ -1,4 +1,8 @@
-"""Theorem of 3.3: attributions of indicators give those of continuous models, as an integral."""
+"""Section 3: the representation
+=============================
+
+Theorem of 3.3: attributions of indicators give those of continuous models, as an integral.
+"""
 
 import numpy as np
 

@@ -1,4 +1,8 @@
-"""Table 1: three measures and the methods they recover."""
+"""Table 1
+=======
+
+Table 1: three measures and the methods they recover.
+"""
 
 import itertools
 

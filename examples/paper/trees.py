@@ -1,4 +1,8 @@
-"""Corollary of 4.1 on a CART tree: phi = Σ over leaves of value · mu(leaf)."""
+"""Section 4.1: trees
+==================
+
+Corollary of 4.1 on a CART tree: phi = Σ over leaves of value · mu(leaf).
+"""
 
 import numpy as np
 from sklearn.tree import DecisionTreeRegressor

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -61,7 +62,8 @@ def _check_attributes(part: Any) -> None:
 
 
 def _attributes(part: Any) -> dict:
-    return {} if isinstance(part, type) else getattr(part, "__dict__", {})
+    # what classes and modules hold is code, not state; scipy 1.18's splines hold modules
+    return {} if isinstance(part, type | ModuleType) else getattr(part, "__dict__", {})
 
 
 def _parts(model: Any) -> Iterator[tuple[Any, int]]:

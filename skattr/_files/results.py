@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import pandas as pd
 
 from skattr._files.intact import check_model
-from skattr._files.tables import parquet
 from skattr._files.trusted import NAMES, check_file
-from skattr._files.writing import whole_file
 from skattr.explanation import Explanation
 
 FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")  # what spreadsheets take a cell for, by its start
@@ -31,27 +28,15 @@ def load_model(path: str, trusted: list[str]) -> Any:
         return _load_skops(path, trusted)
     import joblib
 
-    with _named(path):
+    with _named(path, "cannot be loaded as a model"):
         return joblib.load(path)  # reads plain pickles too
 
 
-@contextmanager
-def _named(path: str) -> Iterator[None]:
-    """Name the file of a model that cannot be loaded, for whatever reason."""
-    try:
-        yield
-    except Exception as error:
-        reason = " ".join(f"{type(error).__name__}: {error}".split())
-        raise ValueError(f"{path} cannot be loaded as a model: {reason[:500]}") from error
-
-
 def _load_skops(path: str, trusted: list[str]) -> Any:
-    try:
-        from skops import io as skops_io
-    except ImportError as error:
-        raise ImportError("a .skops model needs skops: pip install skops") from error
+    from skops import io as skops_io
+
     allowed = [*NAMES, *trusted]
-    with _named(path):
+    with _named(path, "cannot be loaded as a model"):
         untrusted = skops_io.get_untrusted_types(file=path)
     unknown = [kind for kind in untrusted if kind not in allowed]
     if unknown:
@@ -60,7 +45,7 @@ def _load_skops(path: str, trusted: list[str]) -> Any:
             f"{path} holds types that are not trusted; if you know where they come from, add "
             f"{flags}"
         )
-    with _intact(path):
+    with _named(path, "is damaged or was tampered with", ValueError):
         check_file(path, trusted)
         model = skops_io.load(path, trusted=allowed)
         check_model(model, trusted)
@@ -68,34 +53,42 @@ def _load_skops(path: str, trusted: list[str]) -> Any:
 
 
 @contextmanager
-def _intact(path: str) -> Iterator[None]:
-    """Name the file of a model that is not what skops writes, however that came out."""
+def _named(path: str, problem: str, expected: type[Exception] | tuple = ()) -> Iterator[None]:
+    """Turn any error into a ValueError that names the file; `expected` ones need no type name."""
     try:
         yield
     except Exception as error:
-        kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
+        kind = "" if isinstance(error, expected) else f"{type(error).__name__}: "
         reason = " ".join(f"{kind}{error}".split())
-        raise ValueError(f"{path} is damaged or was tampered with: {reason[:500]}") from error
+        raise ValueError(f"{path} {problem}: {reason[:500]}") from error
 
 
 def values_table(explanation: Explanation) -> pd.DataFrame:
     """Return one line for each row: its name, its prediction, the base value, and the values.
 
-    With several outputs, names start with the output: `output__column`.
+    With several outputs, names start with the output: `output__column`. A lone surrogate, which no
+    file can hold, is written as its number behind a backslash.
     """
     several = len(explanation.output_names) > 1
     parts = []
     for output in explanation.output_names:
         one = explanation.select(output)
         values = one.to_frame()
-        values.columns = pd.Index([str(name) for name in values.columns])
+        values.columns = pd.Index([_escaped(str(name)) for name in values.columns])
+        values.index = values.index.map(_escaped) if values.index.dtype == object else values.index
         taken = set(values.columns)
         values.insert(0, _free("base_value", taken), one.base_value)
         values.insert(0, _free("prediction", taken), np.asarray(one.predictions))
-        parts.append(values.add_prefix(f"{output}__") if several else values)
+        parts.append(values.add_prefix(f"{_escaped(output)}__") if several else values)
     table = pd.concat(parts, axis=1)
     row = table.index.name or _free("row", set(table.columns))
     return table.rename_axis(row).reset_index()
+
+
+def _escaped(cell: Any) -> Any:
+    if isinstance(cell, str):
+        return cell.encode("utf-8", "backslashreplace").decode("utf-8")
+    return cell
 
 
 def _free(name: str, taken: set) -> str:
@@ -115,16 +108,47 @@ def _plain(cell: Any) -> Any:
     return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULAS) else cell
 
 
-def write_table(table: pd.DataFrame, path: str | os.PathLike) -> None:
-    """Write a table in the format that its name says, whole or not at all."""
-    kind = Path(path).suffix.lower()
-    if kind == ".parquet":
-        buffer = io.BytesIO()
-        parquet(lambda: table.to_parquet(buffer, index=False))
-        content = buffer.getvalue()
-    elif kind == ".csv":
-        content = table.to_csv(index=False).encode("utf-8")
-    else:
-        content = json.dumps(table.to_dict("records"), indent=1, default=str).encode("utf-8")
-    with whole_file(path) as file:
-        file.write(content)
+class TableWriter:
+    """Writes tables one after the other to an open file, in the format that a name says.
+
+    Parameters
+    ----------
+    file : binary file
+    path : path
+        Its name, or None for CSV.
+    """
+
+    def __init__(self, file: BinaryIO, path: str | os.PathLike | None = None) -> None:
+        self.file = file
+        self.kind = ".csv" if path is None else Path(path).suffix.lower()
+        self.is_first = True
+        self._parquet: Any = None
+
+    def write(self, table: pd.DataFrame) -> None:
+        """Write some rows."""
+        if self.kind == ".parquet":
+            self._write_parquet(table)
+        elif self.kind == ".csv":
+            self.file.write(table.to_csv(index=False, header=self.is_first).encode("utf-8"))
+        else:
+            text = json.dumps(table.to_dict("records"), indent=1, default=str)
+            lead = "[" if self.is_first else ","
+            self.file.write((lead + text[1 : -len("\n]")]).encode("utf-8"))
+        self.is_first = False
+
+    def _write_parquet(self, table: pd.DataFrame) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        if self._parquet is None:
+            rows = pa.Table.from_pandas(table, preserve_index=False)
+            self._parquet = pq.ParquetWriter(self.file, rows.schema)
+        schema = self._parquet.schema
+        self._parquet.write_table(pa.Table.from_pandas(table, schema, preserve_index=False))
+
+    def close(self) -> None:
+        """Write what stands at the end."""
+        if self._parquet is not None:
+            self._parquet.close()
+        elif self.kind == ".json":
+            self.file.write(b"\n]")

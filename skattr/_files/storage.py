@@ -18,13 +18,18 @@ import numpy as np
 import pandas as pd
 from pandas.tseries.frequencies import to_offset
 
+from skattr._files.archives import Archive
 from skattr._files.writing import whole_file
+from skattr._utils.messages import brief
+from skattr._version import __version__
 
 FORMAT, VERSION = "skattr.Explanation", 1
 ARRAYS = ("values", "base_value", "offset", "predictions", "std_error", "centered_error",
-          "support")  # fmt: skip
+          "reference", "support", "background_error", "centered_background_error",
+          "importance_by_fold")  # fmt: skip
 LABELS = ("feature_names", "columns", "output_names", "engine", "measure", "measure_name",
           "exact", "scale")  # fmt: skip
+SINGLES = "singles_"  # the arrays of single attributions in a file of pairs
 Arrays = dict[str, np.ndarray]
 
 _NATIVE = "biufcmM"  # kinds of numpy dtypes that .npy holds and pandas keeps
@@ -37,11 +42,14 @@ def write(path: str | os.PathLike, fields: Mapping[str, Any]) -> None:
 
     What would not come back as it was raises a ValueError that names it, and nothing is written.
     """
-    arrays = {name: np.asarray(fields[name]) for name in ARRAYS if fields[name] is not None}
-    header = {"format": FORMAT, "version": VERSION, "data": pack_data(fields["data"], arrays)}
-    header |= {name: _named(name, pack_value, fields[name]) for name in LABELS}
-    header["certificate"] = fields["certificate"]  # JSON as it is
-    header["measure_name"] = fields["measure_name"]
+    arrays = _arrays(fields)
+    header = {"format": FORMAT, "version": VERSION, "skattr": __version__}
+    header["data"] = pack_data(fields["data"], arrays)
+    header |= _labels(fields)
+    if fields["singles"] is not None:  # their data are those of the pairs
+        singles = vars(fields["singles"])
+        arrays |= {SINGLES + name: array for name, array in _arrays(singles).items()}
+        header["singles"] = _labels(singles)
     # A lone surrogate is a legal character of a label, hence "surrogatepass".
     text = json.dumps(header, ensure_ascii=False, allow_nan=False).encode("utf-8", "surrogatepass")
     arrays["header"] = np.frombuffer(text, dtype=np.uint8)
@@ -50,31 +58,68 @@ def write(path: str | os.PathLike, fields: Mapping[str, Any]) -> None:
         np.savez(file, **arrays)  # type: ignore[arg-type]
 
 
+def _arrays(fields: Mapping[str, Any]) -> Arrays:
+    return {name: np.asarray(fields[name]) for name in ARRAYS if fields[name] is not None}
+
+
+def _labels(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return all that is neither an array nor data as JSON."""
+    header = {name: _named(name, pack_value, fields[name]) for name in LABELS}
+    return header | {
+        "certificate": fields["certificate"],  # JSON as it is
+        "shared": fields["shared"],
+        "n_folds": fields["n_folds"],
+    }
+
+
+def _fields(header: Mapping[str, Any], arrays: Arrays, prefix: str = "") -> dict[str, Any]:
+    """Return what `_arrays` and `_labels` were made of."""
+    fields = {name: unpack_value(header[name]) for name in LABELS}
+    fields["certificate"] = header.get("certificate")  # the first files have none
+    fields["shared"] = header.get("shared", False)  # nor this
+    fields["n_folds"] = header.get("n_folds", 0)
+    return fields | {name: arrays.get(prefix + name) for name in ARRAYS}
+
+
 def read(path: str | os.PathLike) -> dict[str, Any]:
-    """Read the fields that `write` wrote; a file that is not ours raises a ValueError naming it."""
+    """Read the fields that `write` wrote.
+
+    A file that is not ours, damaged, or of a newer version raises a ValueError that names it; no
+    more of it is read than it takes to see that.
+    """
     with open(path, "rb") as file:
         try:
-            stored = np.load(file, allow_pickle=False)
-            header = json.loads(stored["header"].tobytes().decode("utf-8", "surrogatepass"))
+            stored = Archive(file, _is_known)
+            header = json.loads(stored.read("header").tobytes().decode("utf-8", "surrogatepass"))
             version = header["version"] if header["format"] == FORMAT else None
         except Exception as error:  # a stranger's file can fail in any way
             raise ValueError(f"{path} is not an Explanation saved by skattr: {error}") from error
         if version != VERSION:
             raise ValueError(
-                f"{path} has format {header['format']!r}, version {header.get('version')!r}; "
-                f"this skattr reads {FORMAT!r}, version {VERSION}."
+                f"{path} has format {brief(header['format'])}, version "
+                f"{brief(header.get('version'))}, written by skattr "
+                f"{brief(header.get('skattr', 'unknown'))}; this is skattr {__version__}, which "
+                f"reads {FORMAT!r}, version {VERSION}"
             )
         try:
-            arrays = {name: stored[name] for name in stored.files}
-            fields = {name: unpack_value(header[name]) for name in LABELS}
-            fields["certificate"] = header.get("certificate")  # the first files have none
-            fields["measure_name"] = header.get("measure_name", "")
-            fields["data"] = unpack_data(header["data"], arrays)
+            arrays = {name: stored.read(name) for name in stored.names}
+            fields = _fields(header, arrays)
+            fields["data"] = data = unpack_data(header["data"], arrays)
+            fields["singles"] = None
+            if "singles" in header:
+                fields["singles"] = _fields(header["singles"], arrays, SINGLES) | {"data": data}
         except ImportError:  # the frame of a library that is not here: the file is good
             raise
         except Exception as error:
             raise ValueError(f"{path} is a damaged Explanation: {error}") from error
-    return fields | {name: arrays.get(name) for name in ARRAYS}
+    return fields
+
+
+def _is_known(name: str) -> bool:
+    """Tell whether an Explanation may have an array of this name: see `_keep`."""
+    name = name.removeprefix(SINGLES)
+    is_data = name.startswith("data") and name[4:].isascii() and name[4:].isdigit()
+    return name == "header" or name in ARRAYS or is_data
 
 
 # Scalars and labels ----------------------------------------------------------------------------
@@ -280,7 +325,10 @@ def unpack_data(packed: dict, arrays: Arrays) -> Any:
     if "array" in packed:
         return arrays[packed["array"]]
     if "objects" in packed:
-        data = np.empty(packed["shape"], dtype=object)
+        n, d = packed["shape"]
+        if d != len(packed["objects"]) or any(n != len(column) for column in packed["objects"]):
+            raise ValueError("the columns of data do not have its shape")
+        data = np.empty((n, d), dtype=object)
         for j, column in enumerate(packed["objects"]):
             data[:, j] = np.fromiter(unpack_value(column), dtype=object, count=len(column))
         return data

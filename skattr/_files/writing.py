@@ -60,7 +60,7 @@ def whole_file(path: str | os.PathLike) -> Iterator[BinaryIO]:
 
 
 def _open_alone(name: str, mode: int) -> BinaryIO:
-    """Create a file and lock it; wait for who is writing it, and remove what nobody writes."""
+    """Create a file and lock it; wait for a writer that holds it, and remove a stale one."""
     flags = os.O_RDWR | getattr(os, "O_BINARY", 0)
     while True:
         try:

@@ -18,6 +18,7 @@ from skattr._inputs import frames
 from skattr._inputs.modules import check_device
 from skattr._inputs.values import number
 from skattr._utils.messages import brief
+from skattr._utils.parallel import check_n_jobs
 from skattr.attributions import Attributions
 
 
@@ -25,10 +26,10 @@ def takes_missing(estimator: Any) -> bool:
     """Tell whether missing values may be handed to the estimator, which may still refuse them."""
     if not hasattr(estimator, "__sklearn_tags__"):
         return True
-    inside = estimator.get_params().values() if hasattr(estimator, "get_params") else ()
-    if any(isinstance(each, Pipeline) for each in (estimator, *inside)):
+    if isinstance(estimator, Pipeline) or get_tags(estimator).input_tags.allow_nan:
         return True  # the tags of a pipeline say nothing about its imputers
-    return bool(get_tags(estimator).input_tags.allow_nan)
+    inside = estimator.get_params().values() if hasattr(estimator, "get_params") else ()
+    return any(isinstance(each, Pipeline) for each in inside)
 
 
 def check_X(explainer: BaseEstimator, X: Any, *, reset: bool) -> Any:
@@ -214,6 +215,25 @@ def named_outputs(names: Any, known: list[str]) -> list[str]:
     return list(names)
 
 
+def _check_folds(folds: Any) -> None:
+    whole = isinstance(folds, int | np.integer) and not isinstance(folds, bool)
+    if not (isinstance(folds, str) and folds == "auto") and not (whole and folds >= 0):
+        raise ValueError(f"folds must be 'auto', 0 or an integer of at least 2, got {brief(folds)}")
+    if whole and folds == 1:
+        raise ValueError(
+            "folds must be at least 2, got 1: an error is the spread between folds; 0 is for none"
+        )
+
+
+def check_n_folds(folds: Any, n_rows: int) -> None:
+    """Raise if there are more folds than rows."""
+    if folds != "auto" and folds > n_rows:
+        raise ValueError(
+            f"folds must be at most the number of background rows of positive weight, which is "
+            f"{n_rows}, got {folds}"
+        )
+
+
 def check_parameters(explainer: Any) -> None:
     """Refuse invalid parameters before anything is computed."""
     for name in ("tol", "max_evals"):
@@ -223,6 +243,8 @@ def check_parameters(explainer: Any) -> None:
     verbose = explainer.verbose
     if verbose is not None and not isinstance(verbose, int | np.integer):
         raise ValueError(f"verbose={brief(verbose)} must be None, 0 or 1")
+    check_n_jobs(explainer.n_jobs)
+    _check_folds(explainer.folds)
     try:
         check_random_state(explainer.random_state)
     except ValueError as error:

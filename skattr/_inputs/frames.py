@@ -6,7 +6,7 @@ through narwhals, never through pandas.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -17,6 +17,7 @@ import pandas as pd
 from skattr._inputs.values import as_objects, is_missing, settle, settle_one
 
 NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal", "empty")
+FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 def is_frame(X: Any) -> bool:
@@ -101,10 +102,26 @@ def shifted(X: Any, moved: np.ndarray) -> Any:
     return np.stack(columns, axis=1)
 
 
+def mixed(X: Any, at: np.ndarray) -> Any:
+    """Return rows whose column k is that of the rows `at[:, k]` of X; at is (n, d)."""
+    if isinstance(X, pd.DataFrame):
+        result = X.iloc[at[:, 0]].reset_index(drop=True)
+        for k in range(1, X.shape[1]):
+            _put(result, k, X.iloc[:, k].iloc[at[:, k]])
+        return result
+    if is_frame(X):
+        columns = [take_values(column(X, k), rows) for k, rows in enumerate(at.T)]
+        return _frame(take_rows(X, at[:, 0])).with_columns(*columns).to_native()
+    return X[at, np.arange(X.shape[1])]
+
+
 def reorder(X: Any, names: list) -> Any:
     """Return the columns of a frame in another order."""
     if isinstance(X, pd.DataFrame):
-        return X.loc[:, names]
+        places: dict[Any, list[int]] = {}  # by position: pyarrow's labels hold no lone surrogates
+        for k, name in enumerate(labels(X)):
+            places.setdefault(name, []).append(k)
+        return X.iloc[:, [k for name in names for k in places[name]]]
     return _frame(X).select(names).to_native()
 
 
@@ -190,6 +207,11 @@ def is_number(X: Any, k: int) -> bool:
     return not is_level(X, k) and values.dtype.kind not in "mM"
 
 
+def is_date(X: Any, k: int) -> bool:
+    """Tell whether a column holds dates or durations."""
+    return not is_level(X, k) and not is_number(X, k)
+
+
 def to_array(values: Any) -> np.ndarray:
     """Return a column as a numpy array."""
     if isinstance(values, nw.Series):
@@ -226,6 +248,29 @@ def as_column(values: list) -> pd.Series:
     return column if keep else column.infer_objects()
 
 
+def inferred(values: Any) -> pd.Series:
+    """Return values as a column of the dtype that pandas infers, or of objects.
+
+    Strings with lone surrogates stay objects: those of pyarrow cannot hold them.
+    """
+    if hasattr(values, "dtype") and values.dtype != object:
+        return pd.Series(values)
+    column = pd.Series(values, dtype=object)
+    try:
+        return column.infer_objects()
+    except UnicodeEncodeError:
+        return column
+
+
+def as_index(names: Iterable[Any]) -> pd.Index:
+    """Return labels, each of which may be a tuple or hold lone surrogates, as an index."""
+    names = list(names)
+    try:
+        return pd.Index(names, tupleize_cols=False)
+    except UnicodeEncodeError:
+        return pd.Index(names, dtype=object, tupleize_cols=False)
+
+
 def any_missing(values: Any) -> bool:
     """Tell whether a column has missing values."""
     array = values if isinstance(values, pd.Series) else to_array(values)
@@ -236,7 +281,10 @@ def distinct_levels(values: Any) -> list:
     """Return the distinct values of a column that are not missing, in order of appearance."""
     if isinstance(values, pd.Series):
         return list(values.dropna().unique())
-    return [v for v in dict.fromkeys(to_array(values).tolist()) if not is_missing(v)]
+    array = to_array(values)
+    if array.dtype.kind in "mM":  # `tolist` would make integers of nanoseconds
+        return list(pd.Series(array).dropna().unique())
+    return [v for v in dict.fromkeys(array.tolist()) if not is_missing(v)]
 
 
 def _identity(values: Any) -> np.ndarray:
@@ -366,14 +414,19 @@ def _check_length(length: int, names: list) -> None:
 
 def sorted_values(values: Any) -> np.ndarray:
     """Return the distinct values of a column that are not missing, sorted where they can be."""
+    if isinstance(dtype := getattr(values, "dtype", None), np.dtype) and dtype in FLOATS:
+        numbers = np.unique(to_array(values).astype(float))  # NaN comes last
+        return numbers[: np.searchsorted(numbers, np.nan)]
     distinct = distinct_levels(values)
     try:
         distinct = sorted(distinct)
     except TypeError:  # no order between them
         pass
-    result = np.empty(len(distinct), object)
-    result[:] = distinct
-    return pd.Series(result).infer_objects().to_numpy()
+    column = inferred(as_objects(distinct))
+    dtype = getattr(values, "dtype", None)
+    if isinstance(dtype, np.dtype) and dtype.kind in "mM":  # pandas 2 infers nanoseconds
+        column = column.astype(dtype)
+    return column.to_numpy()
 
 
 def with_columns(row: Any, columns: dict[int, Any]) -> Any:
@@ -461,7 +514,7 @@ def unusual(X: Any, words: bool = True) -> str:
             values = to_float(column(X, k))
         except Exception:  # each library has errors of its own
             if words:
-                found.append(f"column {name!r} holds values that are no numbers")
+                found.append(f"column {name!r} holds values that are not numbers")
             continue
         missing = np.isnan(values)
         size = np.abs(values[~missing])

@@ -60,21 +60,19 @@ def check_device(estimator: Any, device: Any) -> None:
         raise ValueError(f"device must be 'cpu', 'cuda' or None, got {brief(device)}")
     if device == "cpu" and not is_module(estimator):
         return
-    try:
-        import torch
-    except ImportError as error:
-        raise ImportError(f"device={device!r} needs torch: pip install 'skattr[torch]'") from error
-    try:
-        wanted = torch.device(device)
-    except RuntimeError as error:
-        raise ValueError(f"device={device!r} is no device: {error}") from error
-    if wanted.type == "cuda" and not torch.cuda.is_available():
-        raise ValueError(f"device={device!r}: there is no CUDA device; use None or 'cpu'")
     if not is_module(estimator):
         raise ValueError(
             f"device={device!r}: only torch modules run on a device, and the estimator is "
             f"{type(estimator).__name__}"
         )
+    import torch
+
+    try:
+        wanted = torch.device(device)
+    except RuntimeError as error:
+        raise ValueError(f"device={device!r} is not a device: {error}") from error
+    if wanted.type == "cuda" and not torch.cuda.is_available():
+        raise ValueError(f"device={device!r}: there is no CUDA device; use None or 'cpu'")
     there = place(estimator)[0]
     if wanted.type != there.type or (wanted.index or 0) != (there.index or 0):
         raise ValueError(

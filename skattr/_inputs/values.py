@@ -4,7 +4,7 @@ A value is brought to the column's dtype where that dtype holds it exactly: 2.0 
 category, a date of another unit a date. Nothing is rounded, truncated or parsed. What the dtype
 does not hold (2.6 or a missing value among integers, a new category) is kept as it is. `explain`,
 `curve`, `Baseline` and files all come in through `settle`; what a cell of a file means is read
-before (`_files/tables.py`).
+before (`_files/cells.py`).
 
 Behind fitted steps, which compute in the background's dtype, a model of boxes tells apart only what
 a column of float32 holds: other numbers are `rounded` to it there, with a warning.
@@ -194,7 +194,7 @@ def held(series: pd.Series, dtype: Any) -> tuple[pd.Series, np.ndarray]:
 
 def _one_by_one(series: pd.Series, missing: np.ndarray, dtype: Any) -> tuple[pd.Series, np.ndarray]:
     """Bring each distinct value to a dtype."""
-    kinds, distinct = pd.factorize(series.array if series.dtype != object else series.to_numpy())
+    kinds, distinct = pd.factorize(_plain_array(series))
     found = [_one(value, dtype) for value in distinct]
     fits = np.array([value is not None for value in found] + [_takes_missing(dtype)], bool)
     filler = next((value for value in found if value is not None), None)
@@ -232,7 +232,7 @@ def _places(series: pd.Series, categories: pd.Index) -> np.ndarray:
     if isinstance(series.dtype, pd.CategoricalDtype):
         among = np.append(_places(pd.Series(series.cat.categories), categories), -1)
         return among[series.cat.codes.to_numpy()]
-    kinds, distinct = pd.factorize(series.array if series.dtype != object else series.to_numpy())
+    kinds, distinct = pd.factorize(_plain_array(series))
     known = {category: place for place, category in enumerate(categories.tolist())}
     among = np.array([known.get(value, -1) for value in pd.Series(distinct).tolist()] + [-1], int)
     return among[kinds]
@@ -330,3 +330,9 @@ def _same(a: Any, b: Any) -> bool:
     if is_missing(a) or is_missing(b):
         return is_missing(a) and is_missing(b)
     return isinstance(a, str) == isinstance(b, str) and bool(a == b)
+
+
+def _plain_array(series: pd.Series) -> Any:
+    """Return the values of a column: an array of numpy for numbers and objects, else of pandas."""
+    plain = isinstance(series.dtype, np.dtype) and series.dtype.kind in "biufcO"
+    return series.to_numpy() if plain else series.array

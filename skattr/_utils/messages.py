@@ -5,6 +5,8 @@ from __future__ import annotations
 import reprlib
 from typing import Any
 
+import numpy as np
+
 
 class _Brief(reprlib.Repr):
     def __init__(self) -> None:
@@ -31,3 +33,17 @@ def brief(value: Any) -> str:
     "{'background': <ndarray of shape (600, 8)>, 'tol': 0.1}"
     """
     return _Brief().repr(value)
+
+
+def check_flag(name: str, value: Any) -> None:
+    """Raise unless a parameter is True or False: any text, "no" too, would count as True.
+
+    Examples
+    --------
+    >>> check_flag("tidy", "no")
+    Traceback (most recent call last):
+        ...
+    ValueError: tidy must be True or False, got 'no'
+    """
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False, got {brief(value)}")

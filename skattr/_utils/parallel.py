@@ -7,8 +7,26 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
+import numpy as np
 from joblib import Parallel, effective_n_jobs
 from joblib.parallel import get_active_backend
+
+from skattr._utils.messages import brief
+
+
+def check_n_jobs(n_jobs: Any) -> None:
+    """Raise unless n_jobs is None or an integer other than 0, as joblib takes it.
+
+    Examples
+    --------
+    >>> check_n_jobs("2")
+    Traceback (most recent call last):
+        ...
+    ValueError: n_jobs must be None or an integer other than 0, got '2'
+    """
+    is_integer = isinstance(n_jobs, int | np.integer) and not isinstance(n_jobs, bool)
+    if n_jobs is not None and (not is_integer or n_jobs == 0):
+        raise ValueError(f"n_jobs must be None or an integer other than 0, got {brief(n_jobs)}")
 
 
 def in_order(function: Callable, items: Iterable, n_jobs: int | None) -> Iterator[Any]:

@@ -1,4 +1,7 @@
-"""Which axioms a measure satisfies, decided on the measure itself (MATH.md, section 2)."""
+"""Which axioms a measure satisfies, decided on the measure itself.
+
+See docs/mathematics.md, section 2.
+"""
 
 from __future__ import annotations
 
@@ -103,7 +106,7 @@ def _findings(
     written: Decomposition, cases: list[list[single.Case]], rows: list, baseline: Any
 ) -> tuple[dict[str, Finding], dict[str, str]]:
     flat = [case for each in cases for case in each]
-    complete, respect = together.completeness(written, cases, rows, baseline)
+    complete, respect = together.completeness(written, rows, baseline)
     sensitive = [single.sensitivity(case) for case in flat]
     positive = worst(single.positivity(case) for case in flat)
     support, note = off_support(written, cases)

@@ -22,6 +22,16 @@ class Cell:
     ----------
     above : tuple of (position, name, number)
     equal : tuple of (position, name, value), None is missing
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skattr.axioms import Cell
+    >>> cell = Cell(above=((0, "a", 0.5),), equal=((1, "b", 2.0),))
+    >>> cell(np.array([[1.0, 2.0], [0.0, 2.0]]))
+    array([1., 0.])
+    >>> print(cell)
+    1[a > 0.5, b = 2]
     """
 
     above: tuple = ()
@@ -44,7 +54,15 @@ class Cell:
 
 @dataclass(frozen=True)
 class Coordinate:
-    """The column itself: f(y) = y_k."""
+    """The column itself: f(y) = y_k.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skattr.axioms import Coordinate
+    >>> Coordinate(1, "b")(np.array([[1.0, 2.0], [0.0, 3.0]]))
+    array([2., 3.])
+    """
 
     k: int
     name: Any
@@ -59,7 +77,15 @@ class Coordinate:
 
 @dataclass(frozen=True)
 class Symmetrised:
-    """(g(y) + g(y with two columns exchanged)) / 2."""
+    """(g(y) + g(y with two columns exchanged)) / 2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skattr.axioms import Coordinate, Symmetrised
+    >>> Symmetrised(Coordinate(0, "a"), 0, 1)(np.array([[1.0, 3.0]]))
+    array([2.])
+    """
 
     g: Cell | Coordinate
     j: int

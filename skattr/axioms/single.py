@@ -1,4 +1,4 @@
-"""Axioms of one μ_{j,x} (MATH.md, section 2), each a function of the signed measure."""
+"""Axioms of one μ_{j,x} (docs/mathematics.md, section 2), each a function of the signed measure."""
 
 from __future__ import annotations
 
@@ -110,12 +110,12 @@ def monotonicity(case: Case, sensitive: Finding) -> Finding:
     mu = case.mu
     if mu.is_empty:
         return Finding(True, 0.0)
-    if case.numbers.levels[case.j] or mu.hidden:
+    if case.numbers.levels[case.j]:
         return Finding(None)
-    if not mu.products:
+    if not mu.products and not mu.hidden:
         return _atoms_upwards(case)
-    if len(mu.products) == 1 and not len(mu.weights):
-        return _product_upwards(case)
+    if mu.only_own is not None and mu.only_own[2] == case.j:
+        return _tails_upwards(case, *mu.only_own[:2])
     return Finding(None)
 
 
@@ -145,14 +145,11 @@ def _atoms_upwards(case: Case) -> Finding:
                        f"though it increases in {case.feature}")  # fmt: skip
 
 
-def _product_upwards(case: Case) -> Finding:
-    weight, laws = case.mu.products[0]
-    others = int(np.prod([law.sign for k, law in enumerate(laws) if k != case.j]))
-    law = laws[case.j]
-    if others == 0 or np.isnan(law.points).any():
+def _tails_upwards(case: Case, weight: float, law: Law) -> Finding:
+    """Look for a negative tail of the law of column j that gives μ its signs."""
+    if np.isnan(law.points).any():
         return Finding(None)
-    sign = others * np.sign(weight)
-    size = abs(weight) * float(np.prod([abs(o.mass) for k, o in enumerate(laws) if k != case.j]))
+    size, sign = abs(weight), np.sign(weight)
     cuts = law.cuts()
     tails = np.array([sign * law.above(s) for s in cuts])
     lowest = int(np.argmin(tails))

@@ -26,6 +26,15 @@ class Witness:
         Its attribution, which the axiom does not allow.
     words : str
         The violation in words.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skattr.axioms import check
+    >>> X = np.array([[0.0, 0.0], [1.0, 1.0]])
+    >>> witness = check("partial_dependence", X)["constants"].witness
+    >>> witness.value  # what the constant 1 gets
+    1.0
     """
 
     feature: Any
@@ -79,6 +88,17 @@ class AxiomTable:
         Of each μ_{j,x}; NaN where not known.
     notes : dict of name: str
         Remarks on axioms.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skattr.axioms import check
+    >>> X = np.random.default_rng(0).normal(size=(50, 3))
+    >>> table = check("main_effect", X)
+    >>> table["sensitivity"].holds, table["completeness"].holds
+    (True, False)
+    >>> table.to_frame().loc["sensitivity", "value"]
+    np.float64(0.0)
     """
 
     measure: str

@@ -15,18 +15,14 @@ from skattr.measures import Dirac
 from skattr.measures.signed.decomposition import Decomposition
 from skattr.measures.signed.laws import Law, atom, combined
 from skattr.measures.signed.measure import Signed, total
+from skattr.measures.views import COALITIONS
 
 FEW = 6  # columns up to which all pairs are exchanged
 
 
-def completeness(
-    written: Decomposition, cases: list[list[Case]], points: list, baseline: Any
-) -> tuple[Finding, str]:
+def completeness(written: Decomposition, points: list, baseline: Any) -> tuple[Finding, str]:
     """Tell whether Σ_j μ_{j,x} is δ_x minus the baseline or one law for all x, and which."""
-    rests = [
-        total([(1.0, written.point(x)), *((-1.0, case.mu) for case in each)])
-        for x, each in zip(points, cases, strict=True)
-    ]
+    rests = [total([(1.0, written.point(x)), (-1.0, written.sum_at(x))]) for x in points]
     if baseline is not None:
         goal, name = written.point(baseline), "the baseline"
     else:
@@ -147,10 +143,13 @@ def robustness(written: Decomposition, x: Any) -> Finding:
 
 
 def _continuous(written: Decomposition, term: Any, x: Any) -> Finding:
-    continuous = {"rows", "factors", "mixture"} & set(term.views)
+    views = set(term.views)
+    if set(COALITIONS) & views:
+        views = {"rows", "factors"} & set(term.coalitions().measure.views)
+    continuous = {"rows", "factors", "mixture"} & views
     if continuous or term.depends in ("nothing", "attribution"):
         return Finding(True, 0.0)  # only pinned coordinates or smooth shares depend on x
-    if "bins" in term.views:
+    if "bins" in views:
         return worst(_jumps(written, term, x, k) for k in range(len(written.attributions)))
     if isinstance(term, Dirac):
         return Finding(True, 0.0)

@@ -1,4 +1,7 @@
-"""The interface of functions of one column, which engines return and `Curve` presents."""
+"""The interface of functions of one or two columns, which engines return.
+
+`Curve` presents functions of one column, `Surface` those of two.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from skattr._inputs import frames
+
 NO_ROWS = np.empty(0, np.intp)
 
 
-class ColumnFunction(ABC):
-    """phi_j as a function of the raw value of column j, for all outputs.
+class Function(ABC):
+    """The attributions of rows as a function of some of their columns, for all outputs.
 
     Attributes
     ----------
@@ -22,6 +27,48 @@ class ColumnFunction(ABC):
     """
 
     partial = False
+
+    @abstractmethod
+    def at_rows(
+        self, codes: np.ndarray | None, X: Any, columns: tuple[int, ...]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Evaluate the function at the rows of a table.
+
+        Parameters
+        ----------
+        codes : array (d, n) or None
+            The codes of the rows, if the model has a grid of cells.
+        X : table (n, d)
+            The rows.
+        columns : tuple of int
+            The columns of the attribution.
+
+        Returns
+        -------
+        result : array (n, k)
+        off : array of int
+            The rows that lie off the curve; their results are not valid.
+        """
+
+
+class PairFunction(Function):
+    """phi_jk as a function of the raw values of two columns, for all outputs."""
+
+    @abstractmethod
+    def evaluate(self, first: Any, second: Any) -> np.ndarray:
+        """Return the function at raw values of both columns, of equal length, (n, k)."""
+
+    @abstractmethod
+    def on_grid(self, first: Any, second: Any) -> np.ndarray:
+        """Return the function at all combinations of raw values, (m_a, m_b, k)."""
+
+    @abstractmethod
+    def on_cells(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        """Return the function at all combinations of codes, (m_a, m_b, k)."""
+
+
+class ColumnFunction(Function):
+    """phi_j as a function of the raw value of column j, for all outputs."""
 
     @property
     @abstractmethod
@@ -50,6 +97,13 @@ class ColumnFunction(ABC):
         off : array of int
             The rows that lie off the curve; their results are not valid.
         """
+
+    def at_rows(
+        self, codes: np.ndarray | None, X: Any, columns: tuple[int, ...]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Evaluate the function at the rows of a table."""
+        (k,) = columns
+        return self.at(None if codes is None else codes[k], frames.column(X, k))
 
     def encode(self, values: Any) -> np.ndarray | None:
         """Return the codes of raw values, (n,), or None if there are no cells."""

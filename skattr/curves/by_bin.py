@@ -139,7 +139,8 @@ class SumByCodeAndBin(ColumnFunction):
     @property
     @override
     def has_table(self) -> bool:
-        return self.base.has_table
+        # the cuts of bins of dates are numbers
+        return self.base.has_table and not frames.is_date(self.base.grid.row.X, self.base.k)
 
     @override
     def table(self) -> tuple[pd.DataFrame, np.ndarray]:

@@ -44,6 +44,12 @@ class Constant(ColumnFunction):
         return self.values.repeat(len(values), axis=0), NO_ROWS
 
     @override
+    def at_rows(
+        self, codes: np.ndarray | None, X: Any, columns: tuple[int, ...]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        return self.at(None, X)  # of any number of columns
+
+    @override
     def table(self) -> tuple[pd.DataFrame, np.ndarray]:
         step = {"lower": [-np.inf], "upper": [np.inf], "closed": ["right"]}
         return pd.DataFrame(step), self.values

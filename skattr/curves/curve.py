@@ -11,6 +11,9 @@ import pandas as pd
 
 from skattr._inputs import frames
 from skattr._inputs.checks import position
+from skattr._intervals import NO_ERROR, check_level, half_width
+from skattr._utils.messages import check_flag
+from skattr.curves.background import BackgroundErrors
 from skattr.curves.base import ColumnFunction
 
 
@@ -38,6 +41,25 @@ class Curve:
         The levels of a boolean column or of ordered categories, in their order.
     missing_seen : bool, or None
         Whether the background has missing values in the column; None if not known.
+    n_folds : int
+        The number of folds of `background_error`, 0 if it is not known.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> from skattr import MeasureExplainer
+    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+    >>> tree = DecisionTreeRegressor().fit(X, [0.0, 1.0, 2.0, 5.0])
+    >>> explainer = MeasureExplainer(tree).fit(X)
+    >>> curve = explainer.curve("x0")
+    >>> curve([0.0, 1.0])
+    array([-1.5,  1.5])
+    >>> curve.to_frame()
+       lower  upper   closed  value
+    0   -inf    0.5    right   -1.5
+    1    0.5    inf    right    1.5
+    2    NaN    NaN  missing    1.5
     """
 
     def __init__(
@@ -51,6 +73,7 @@ class Curve:
         measure_name: str = "",
         order: tuple[Any, ...] | None = None,
         missing_seen: bool | None = None,
+        errors: BackgroundErrors | None = None,
     ) -> None:
         self.feature = feature
         self.output_names = output_names
@@ -61,6 +84,7 @@ class Curve:
         self.order = order
         self.missing_seen = missing_seen
         self._function = function
+        self._errors = errors
         self._outputs = list(range(len(output_names)))  # among those of the function
 
     @property
@@ -72,6 +96,11 @@ class Curve:
     def levels(self) -> list[Any] | None:
         """The levels that the model distinguishes, or None for a curve of numbers."""
         return self._function.levels()
+
+    @property
+    def of_numbers(self) -> bool:
+        """Whether the curve takes only numbers."""
+        return self._function.of_numbers
 
     def select(self, output: str | int) -> Curve:
         """Return the curve of one output.
@@ -101,22 +130,97 @@ class Curve:
 
     def __call__(self, values: Any) -> np.ndarray:
         """Return the attribution at some values, (m,), or (m, k) for several outputs."""
-        if isinstance(values, str) or not np.iterable(values):
-            values = [values]
-        objects = isinstance(values, np.ndarray) and values.dtype.kind == "O" and values.ndim == 1
-        if objects or not hasattr(values, "dtype"):  # which may hold strings and None
-            values = frames.as_column(list(values))
-        if np.ndim(values) != 1:
-            raise ValueError(
-                f"column {self.feature!r}: values must be one-dimensional, got shape {values.shape}"
-            )
-        if self._function.of_numbers and getattr(values.dtype, "kind", "O") not in "biufmM":
-            text = next((value for value in values if isinstance(value, str)), None)
-            if text is not None:  # some models would convert it
-                raise ValueError(f"column {self.feature!r} must hold numbers, got {text!r}")
+        values = as_values(values, self)
         self._function.warn_of_rounding(values)
         result = self._function.evaluate(values)[:, self._outputs]
         return result[:, 0] if len(self.output_names) == 1 else result
+
+    @property
+    def n_folds(self) -> int:
+        """The number of folds of `background_error`, 0 if it is not known."""
+        return 0 if self._errors is None else self._errors.n_folds
+
+    def background_error(self, values: Any, centered: bool = False) -> np.ndarray | None:
+        """Return the standard errors of a finite background at some values, or None.
+
+        They are (m,), or (m, k) for several outputs: see `Explanation.background_error`. None if
+        they are not computed, see `MeasureExplainer.describe`.
+
+        Parameters
+        ----------
+        values : array (m,)
+            Values of the column.
+        centered : bool, default=False
+            Whether to return the errors of the curve less its `offset`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.tree import DecisionTreeRegressor
+        >>> from skattr import MeasureExplainer
+        >>> X = np.random.default_rng(0).random((200, 2))
+        >>> tree = DecisionTreeRegressor(max_depth=3).fit(X, X[:, 0] * X[:, 1])
+        >>> MeasureExplainer(tree).fit(X).curve("x0").background_error([0.2, 0.8]).shape
+        (2,)
+        """
+        check_flag("centered", centered)
+        if self._errors is None:
+            return None
+        error = self._errors.at(centered, as_values(values, self))[:, self._outputs]
+        return error[:, 0] if len(self.output_names) == 1 else error
+
+    def interval(
+        self, values: Any, level: float = 0.95, centered: bool = False
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the ends of intervals around the curve, from the rows of the background.
+
+        Parameters
+        ----------
+        values : array (m,)
+            Values of the column.
+        level : float, default=0.95
+            The probability with which the interval at one value covers the curve, with other rows
+            of the same law as background.
+        centered : bool, default=False
+            Whether to return those of the curve less its `offset`.
+
+        Returns
+        -------
+        low, high : arrays (m,), or (m, k) for several outputs
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.tree import DecisionTreeRegressor
+        >>> from skattr import MeasureExplainer
+        >>> X = np.random.default_rng(0).random((200, 2))
+        >>> tree = DecisionTreeRegressor(max_depth=3).fit(X, X[:, 0] * X[:, 1])
+        >>> curve = MeasureExplainer(tree).fit(X).curve("x0")
+        >>> low, high = curve.interval([0.2, 0.8])
+        >>> bool((low < curve([0.2, 0.8])).all())
+        True
+        """
+        level = check_level(level)
+        error = self.background_error(values, centered)
+        if error is None:
+            raise ValueError(NO_ERROR)
+        value = self(values)
+        if centered:
+            value = value - self._offset()
+        width = half_width(error, self.n_folds, None, level)
+        return value - width, value + width
+
+    def _offset(self) -> Any:
+        """Return what centring subtracts, () or (k,)."""
+        if self.offset is None:
+            raise ValueError(f"{self!r} does not know its offset: use centered=False")
+        return self.offset[0] if len(self.output_names) == 1 else self.offset
+
+    def table_errors(self, centered: bool) -> np.ndarray:
+        """Return `background_error` at the lines of `to_frame`, (m, k); NaN at "any other"."""
+        if self._errors is None:
+            raise ValueError(NO_ERROR)
+        return self._errors.of_table(centered, self._table[0])[:, self._outputs]
 
     @cached_property
     def _table(self) -> tuple[pd.DataFrame, np.ndarray]:
@@ -144,8 +248,27 @@ class Curve:
         values = values[:, self._outputs]
         if len(self.output_names) == 1:
             return frame.assign(value=values[:, 0])
-        columns = {f"value_{name}": values[:, o] for o, name in enumerate(self.output_names)}
-        return pd.concat([frame, pd.DataFrame(columns, index=frame.index)], axis=1)
+        names = [*frame, *(f"value_{name}" for name in self.output_names)]
+        frame = pd.concat([frame, pd.DataFrame(values, index=frame.index)], axis=1)
+        return frame.set_axis(frames.as_index(names), axis=1)
 
     def __repr__(self) -> str:
         return f"<Curve of {self.feature!r}: {self.kind}>"
+
+
+def as_values(values: Any, curve: Any) -> Any:
+    """Return values of the column of a curve as a one-dimensional column."""
+    if isinstance(values, str) or not np.iterable(values):
+        values = [values]
+    objects = isinstance(values, np.ndarray) and values.dtype.kind == "O" and values.ndim == 1
+    if objects or not hasattr(values, "dtype"):  # which may hold strings and None
+        values = frames.as_column(list(values))
+    if np.ndim(values) != 1:
+        raise ValueError(
+            f"column {curve.feature!r}: values must be one-dimensional, got shape {values.shape}"
+        )
+    if curve.of_numbers and getattr(values.dtype, "kind", "O") not in "biufmM":
+        text = next((value for value in values if isinstance(value, str)), None)
+        if text is not None:  # some models would convert it
+            raise ValueError(f"column {curve.feature!r} must hold numbers, got {text!r}")
+    return values

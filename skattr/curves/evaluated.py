@@ -44,7 +44,7 @@ class Evaluated(ColumnFunction):
 
     @override
     def table(self) -> tuple[pd.DataFrame, np.ndarray]:
-        return pd.DataFrame({"x": self.points}), self.function(self.points)
+        return pd.DataFrame({"x": frames.inferred(self.points)}), self.function(self.points)
 
 
 class EvaluatedLevels(ColumnFunction):

@@ -1,6 +1,6 @@
 """∫: one algorithm per file, each for one kind of pieces and some views of a measure."""
 
-from skattr.engines.base import Engine, Integral, Rows, RunOptions, TooCostly, is_asked_for
+from skattr.engines.base import Engine, Integral, Request, Rows, RunOptions, TooCostly, is_asked_for
 from skattr.engines.evaluation.quasi_monte_carlo import QuasiMonteCarlo
 from skattr.engines.evaluation.riemann import Riemann
 from skattr.engines.table import ENGINES, choose, engine_table
@@ -10,6 +10,7 @@ __all__ = [
     "Engine",
     "Integral",
     "QuasiMonteCarlo",
+    "Request",
     "Riemann",
     "Rows",
     "RunOptions",

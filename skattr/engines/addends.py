@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -14,11 +13,11 @@ import numpy as np
 
 from skattr._typing import override
 from skattr.attributions import Attributions
-from skattr.curves.base import ColumnFunction
-from skattr.engines.base import Engine, Integral, Rows, RunOptions
+from skattr.engines.base import Curves, Engine, Integral, Request, Rows, RunOptions
 from skattr.engines.estimates import Estimate
 from skattr.engines.lookups import look_up
 from skattr.measures.base import Measure
+from skattr.measures.views import COALITIONS, of_pairs
 from skattr.pieces import Pieces, Sum
 
 
@@ -29,7 +28,7 @@ class Addend:
     engine: Engine
     state: Any
     attributions: Any  # the attributions that may have curves
-    curves: Sequence[ColumnFunction | None] = field(default_factory=list)
+    curves: Curves = field(default_factory=list)
 
 
 class Addends(Engine):
@@ -43,7 +42,10 @@ class Addends(Engine):
 
     name = "addends"
     kind = Sum
-    views = ("rows", "bins", "factors")
+    views = (
+        "rows", "bins", "factors", "coalitions of rows", "coalitions of factors",
+        "pairs of coalitions of rows", "pairs of coalitions of factors",
+    )  # fmt: skip
     gives = "exact; groups"
     needs_partition = True
 
@@ -51,7 +53,7 @@ class Addends(Engine):
         self.engines = engines
 
     def _engine(self, addend: Pieces, measure: Measure) -> Engine | None:
-        engines = (each for each in self.engines if each.refuses(addend, measure) is None)
+        engines = (each for each in self.engines if each.suits(addend, measure))
         return next(engines, None)
 
     @override
@@ -98,39 +100,35 @@ class Addends(Engine):
         return result
 
     @override
-    def mean(self, pieces: Sum, state: list[Addend]) -> Estimate:
+    def has_mean(self, measure: Measure) -> bool:
+        games = {*COALITIONS, *map(of_pairs, COALITIONS)}
+        return games.isdisjoint(measure.views)  # engines on boxes do not compute it
+
+    @override
+    def mean(self, pieces: Sum, state: list[Addend]) -> Estimate | None:
         total = Estimate(np.zeros(pieces.n_outputs))
         for part, addend in zip(pieces.addends, state, strict=True):
             mean = addend.engine.mean(part, addend.state)
-            assert mean is not None
+            if mean is None:
+                return None
             total = total + mean
         return total
 
     @override
-    def integrate(
-        self,
-        pieces: Any,
-        state: Any,
-        rows: Rows,
-        attributions: Attributions,
-        chosen: list[int],
-        options: RunOptions,
-    ) -> Integral:
-        result = np.zeros((len(rows.X), len(chosen), pieces.n_outputs))
+    def integrate(self, pieces: Any, state: Any, request: Request) -> Integral:
+        result = request.zeros(pieces.n_outputs)
         for part, addend in zip(pieces.addends, state, strict=True):
-            met, codes = part.meet(rows.X)
-            encoded = Rows(rows.X, codes)
+            met, codes = part.meet(request.X)
+            encoded = replace(request, rows=Rows(request.X, codes))
             integrate = partial(addend.engine.integrate, met, addend.state)
             rest = []
-            for i, a in enumerate(chosen):
+            for i, a in enumerate(request.chosen):
                 curve = addend.curves[a]
                 if curve is None:
                     rest.append(i)
-                    continue
-                off = partial(integrate, attributions=attributions, chosen=[a], options=options)
-                result[:, i] += look_up(curve, encoded, attributions[a][0], off)
+                else:
+                    result[:, i] += look_up(curve, replace(encoded, chosen=[a]), integrate)
             if rest:
-                wanted = [chosen[i] for i in rest]
-                integral = integrate(encoded, attributions, wanted, options)
-                result[:, rest] += integral.values.value
+                wanted = replace(encoded, chosen=[request.chosen[i] for i in rest])
+                result[:, rest] += integrate(wanted).values.value
         return Integral(Estimate(result))

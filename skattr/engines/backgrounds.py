@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from skattr._inputs import frames
 from skattr.measures.background import Background
+from skattr.measures.learned.row_weights import RowWeights
 from skattr.pieces import Additive, Grid, Pieces
 
 ROW_BLOCK = 65_536  # rows in one call of the model
@@ -54,6 +56,20 @@ def sum_terms(background: Background, pieces: Additive) -> np.ndarray:
 def find_moments(background: Background, pieces: Pieces) -> Moments:
     """Return the moments of f over a background."""
     return background.remember("moments", pieces, lambda: _moments(background, pieces))
+
+
+def merge_weights(a: Any, b: Any) -> RowWeights | None:
+    """Return the weights of the rows of two states, None if they do not depend on x."""
+    if a.row_weights is None or b.row_weights is None:
+        return None
+    return a.row_weights.merge(b.row_weights)
+
+
+def settle_weights(state: Any) -> Any:
+    """Return a state whose weights are those of the rows of all batches."""
+    if state.row_weights is None:
+        return state
+    return replace(state, row_weights=state.row_weights.settled())
 
 
 def _moments(background: Background, pieces: Pieces) -> Moments:

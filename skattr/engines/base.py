@@ -5,8 +5,12 @@ An engine declares what it serves and what it gives, as class attributes:
 - `kind`: the class of pieces, and `views`: the views of a measure, one of which it needs;
 - `gives`: the result in a few words, for the table of all engines;
 - `exact`: whether values are the integral up to rounding;
+- `how_exact`: this in words, for `describe()`;
 - `needs_partition`: whether its sums are correct only if every column belongs to exactly one
   attribution; overlapping attributions are then prepared in several passes;
+- `always_finishes`: whether it never raises `TooCostly`, so that it may serve one of several
+  addends;
+- `counts_rows`: whether it depends on the number of background rows that it is preferred;
 - `computes_mean`: whether `mean` returns the integral against the reference of the measure;
 - `smooth`: whether its curves vary between the thresholds of the model.
 
@@ -21,23 +25,42 @@ an engine as one measure per attribution, each of which depends on nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from skattr._inputs import frames
+from skattr._utils.parallel import check_n_jobs
 from skattr.attributions import Attributions
-from skattr.curves.base import ColumnFunction
+from skattr.curves.base import Function
 from skattr.engines.estimates import Estimate
 from skattr.measures.base import Measure
 from skattr.pieces import Pieces
 
+Curves = Sequence[Function | None]  # one per attribution, None if it is integrated
+
+AT_ONCE = 10**7  # evaluations that an exact engine may take where an estimate would do
+
+
+class RowFolds(NamedTuple):
+    """The folds of background rows, for errors from the background."""
+
+    of_rows: np.ndarray  # (n,)
+    n: int  # the number of all folds, of which some may have no rows
+
 
 @dataclass(frozen=True)
 class RunOptions:
-    """Options of a run: workers, progress, tolerances and seed of approximations."""
+    """Options of a run: workers, progress, tolerances and seed of approximations.
+
+    Examples
+    --------
+    >>> from skattr.engines import RunOptions
+    >>> RunOptions(max_evals=1e9).for_exact_sums().max_evals
+    10000000
+    """
 
     n_jobs: int | None = None  # as in joblib
     verbose: int | None = 0  # whether to show progress; None: only in long runs
@@ -47,10 +70,31 @@ class RunOptions:
     seed: int = 0
     without: tuple[str, ...] = ()  # engines that turned out to cost too much
     engine: Any = "auto"  # as in `MeasureExplainer`
+    in_parts: bool = False  # whether these rows are not the whole background
+    n_rows: int | None = None  # rows of the whole background, if they are in parts and counted
+    folds: RowFolds | None = None  # if sums by fold are of use
+
+    def __post_init__(self) -> None:
+        check_n_jobs(self.n_jobs)
+
+    def for_exact_sums(self) -> RunOptions:
+        """Return the options that decide whether an exact sum is preferred to an estimate.
+
+        An estimate stops as soon as `tol` is reached, an exact sum takes all its evaluations: a
+        large `max_evals` allows them only up to `AT_ONCE`, unless the engine is asked for.
+        """
+        return replace(self, max_evals=min(self.max_evals, AT_ONCE))
 
 
 class TooCostly(ValueError):
-    """Raised by an engine that needs more than `max_evals` for one value."""
+    """Raised by an engine that needs more than `max_evals` for one value.
+
+    Examples
+    --------
+    >>> from skattr.engines import TooCostly
+    >>> TooCostly("polytopes", "too many cells").engine
+    'polytopes'
+    """
 
     def __init__(self, engine: str, message: str) -> None:
         super().__init__(message)
@@ -58,7 +102,16 @@ class TooCostly(ValueError):
 
 
 class Rows(NamedTuple):
-    """Explained rows, and their codes (d, n) where the pieces have a grid."""
+    """Explained rows, and their codes (d, n) where the pieces have a grid.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skattr.engines import Rows
+    >>> Rows(np.array([[1.0], [2.0], [3.0]])).take(np.array([2, 0])).X
+    array([[3.],
+           [1.]])
+    """
 
     X: Any
     codes: np.ndarray | None = None
@@ -70,17 +123,76 @@ class Rows(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
+class Request:
+    """The values that `Engine.integrate` is asked for: some attributions at some rows.
+
+    Parameters
+    ----------
+    rows : Rows
+        The n rows to explain.
+    attributions : Attributions
+        Those of `prepare`.
+    chosen : list of int
+        The positions of the g attributions to integrate.
+    options : RunOptions
+        Options of the run; standard errors should not exceed `options.error`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skattr.attributions import Attributions
+    >>> from skattr.engines import Request, Rows, RunOptions
+    >>> both = Attributions.single(["a", "b"])
+    >>> request = Request(Rows(np.ones((3, 2))), both, [1], RunOptions())
+    >>> request.columns, request.zeros(1).shape
+    ([(1,)], (3, 1, 1))
+    """
+
+    rows: Rows
+    attributions: Attributions
+    chosen: Sequence[int]
+    options: RunOptions
+
+    @property
+    def X(self) -> Any:
+        """The n rows, raw."""
+        return self.rows.X
+
+    @property
+    def columns(self) -> list[tuple[int, ...]]:
+        """The columns of each chosen attribution."""
+        return [self.attributions[a] for a in self.chosen]
+
+    @property
+    def all_columns(self) -> list[int]:
+        """The columns that belong to any chosen attribution."""
+        return sorted({k for columns in self.columns for k in columns})
+
+    def zeros(self, n_outputs: int) -> np.ndarray:
+        """Return an array for the values, (n, g, n_outputs)."""
+        return np.zeros((len(self.X), len(self.chosen), n_outputs))
+
+
+@dataclass(frozen=True, eq=False)
 class Integral:
     """Attributions at some rows, as `Engine.integrate` returns them.
 
     Parameters
     ----------
     values : Estimate
-        The attributions, (n, len(chosen), k), with error 0 where they are exact.
+        The attributions, (n, g, k), with error 0 where they are exact.
     masses : Estimate, optional
-        The masses of the measures, (n, len(chosen), 1), if they vary and are estimated.
+        The masses of the measures, (n, g, 1), if they vary and are estimated.
     certificate : dict
         Bounds on the error of the values, and counts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skattr.engines import Integral
+    >>> from skattr.engines.estimates import Estimate
+    >>> Integral(Estimate(np.zeros((3, 2, 1)))).values.is_exact
+    True
     """
 
     values: Estimate
@@ -101,14 +213,25 @@ def join_certificates(*certificates: dict[str, Any]) -> dict[str, Any]:
 
 
 class Engine(BaseEstimator):
-    """An algorithm for ∫ f dμ. Settings, if it has any, are constructor parameters."""
+    """An algorithm for ∫ f dμ. Settings, if it has any, are constructor parameters.
+
+    Examples
+    --------
+    >>> from skattr.engines import ENGINES
+    >>> engine = ENGINES[0]
+    >>> engine.name, engine.kind.__name__, engine.views, engine.exact
+    ('one_violation', 'Boxes', ('rows',), True)
+    """
 
     name: str
     kind: type[Pieces]
     views: tuple[str, ...]
     gives = "exact"
     exact = True
+    how_exact = "exact"
     needs_partition = False
+    always_finishes = True
+    counts_rows = False
     computes_mean = True
     smooth = False
 
@@ -128,6 +251,12 @@ class Engine(BaseEstimator):
             needed = " or ".join(repr(view) for view in self.views)
             return f"it needs the view {needed}, {measure!r} has {', '.join(measure.views)}"
         return self.objection(pieces, measure)
+
+    def suits(self, pieces: Pieces, measure: Measure) -> bool:
+        """Return whether this engine can be used; no time is spent on reasons."""
+        if not (isinstance(pieces, self.kind) and set(self.views) & set(measure.views)):
+            return False
+        return self.refuses(pieces, measure) is None
 
     def objection(self, pieces: Any, measure: Any) -> str | None:
         """Return why this engine cannot be used although kind and view fit, or None."""
@@ -196,22 +325,12 @@ class Engine(BaseEstimator):
         """Return ∫ f d(reference), (k,), or None if this engine does not compute it."""
         return None
 
-    def curves(
-        self, pieces: Any, state: Any, attributions: Attributions
-    ) -> Sequence[ColumnFunction | None]:
-        """Return each attribution as a function of one column, or None if it is integrated."""
+    def curves(self, pieces: Any, state: Any, attributions: Attributions) -> Curves:
+        """Return each attribution as a function of one or two columns, or None if integrated."""
         return [None] * len(attributions)
 
-    def integrate(
-        self,
-        pieces: Any,
-        state: Any,
-        rows: Rows,
-        attributions: Attributions,
-        chosen: list[int],
-        options: RunOptions,
-    ) -> Integral:
-        """Integrate some attributions at some rows, where there is no curve.
+    def integrate(self, pieces: Any, state: Any, request: Request) -> Integral:
+        """Integrate the attributions of a request, where there is no curve.
 
         Parameters
         ----------
@@ -219,18 +338,18 @@ class Engine(BaseEstimator):
             The model, on a grid that has the cells of the rows.
         state
             What `finish` returned.
-        rows : Rows
-            The n rows to explain.
-        attributions : Attributions
-            Those of `prepare`.
-        chosen : list of int
-            The positions of those to integrate.
-        options : RunOptions
-            Options of the run; standard errors should not exceed `options.error`.
+        request : Request
+            Rows, attributions and options.
         """
         raise NotImplementedError
 
 
 def is_asked_for(engine: Any, name: str) -> bool:
-    """Return whether the user asked for this engine, so that no other may replace it."""
+    """Return whether the user asked for this engine, so that no other may replace it.
+
+    Examples
+    --------
+    >>> is_asked_for("exact", "polytopes"), is_asked_for("auto", "polytopes")
+    (True, False)
+    """
     return engine in ("exact", name) or (isinstance(engine, Engine) and engine.name == name)

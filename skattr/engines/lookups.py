@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
-from skattr._inputs import frames
-from skattr.curves.base import ColumnFunction
-from skattr.engines.base import Integral, Rows
+from skattr.curves.base import Function
+from skattr.engines.base import Integral, Request
 
 
 def look_up(
-    curve: ColumnFunction, rows: Rows, k: int, integrate: Callable[[Rows], Integral]
+    curve: Function, request: Request, integrate: Callable[[Request], Integral]
 ) -> np.ndarray:
-    """Return the values of a curve of column k at rows, (n, n_outputs).
+    """Return the values of the curve of one attribution at rows, (n, n_outputs).
 
-    `integrate` returns one attribution at rows that lie off the curve.
+    `integrate` is called for the rows that lie off the curve.
     """
-    codes = None if rows.codes is None else rows.codes[k]
-    result, off = curve.at(codes, frames.column(rows.X, k))
+    rows, (columns,) = request.rows, request.columns
+    result, off = curve.at_rows(rows.codes, rows.X, columns)
     if len(off):
-        result[off] = integrate(rows.take(off)).values.value[:, 0]
+        result[off] = integrate(replace(request, rows=rows.take(off))).values.value[:, 0]
     return result

@@ -4,19 +4,23 @@ from collections.abc import Callable
 from typing import Any
 
 from skattr._utils.messages import brief
+from skattr.measures.ale import ALE
 from skattr.measures.atoms import Atoms, Sampler
 from skattr.measures.base import LinearCombination, Measure
+from skattr.measures.coalitions import Banzhaf, Shapley
 from skattr.measures.coefficients import Coefficient, ScaledCoefficient
 from skattr.measures.conditional import Conditional
 from skattr.measures.density import Density
 from skattr.measures.empirical import Baseline, Dirac, Expectation, PartialDependence
+from skattr.measures.marginal_effect import MarginalEffect
 from skattr.measures.product import ProductMarginal, Uniform
+from skattr.measures.removal import Removal
 from skattr.measures.stieltjes import Stieltjes
 
 __all__ = [
-    "Atoms", "Baseline", "Coefficient", "Conditional", "Density", "Dirac", "Expectation",
-    "LinearCombination", "Measure", "PartialDependence", "ProductMarginal", "Sampler",
-    "ScaledCoefficient", "Stieltjes", "Uniform",
+    "ALE", "Atoms", "Banzhaf", "Baseline", "Coefficient", "Conditional", "Density", "Dirac",
+    "Expectation", "LinearCombination", "MarginalEffect", "Measure", "PartialDependence",
+    "ProductMarginal", "Removal", "Sampler", "ScaledCoefficient", "Shapley", "Stieltjes", "Uniform",
 ]  # fmt: skip
 
 
@@ -36,17 +40,15 @@ BY_NAME: dict[str, Callable[[], Measure]] = {
     "conditional": Conditional,
     "uniform": Uniform,
     "expectation": Expectation,
+    "shapley": Shapley,
+    "banzhaf": Banzhaf,
 }
-NOT_BUILT = ("shapley",)
-_LATER = ("Shapley",)
 
 
 def as_measure(measure: Any) -> Measure:
     """Return a measure from itself or its name."""
     if isinstance(measure, Measure):
         return measure
-    if isinstance(measure, str) and measure in NOT_BUILT:
-        raise ValueError(f"measure={brief(measure)} is not built yet; there are {sorted(BY_NAME)}")
     if isinstance(measure, type) and issubclass(measure, Measure):
         name = measure.__name__
         raise TypeError(f"measure must be an object, got the class {name}: write {name}()")
@@ -60,12 +62,6 @@ def as_measure(measure: Any) -> Measure:
             f"measure={brief(measure)} is not known; give a Measure or one of {sorted(BY_NAME)}"
         )
     return BY_NAME[measure]()
-
-
-def __getattr__(name: str) -> Any:
-    if name in _LATER:  # an ImportError, because `from … import` would swallow another one's words
-        raise ImportError(f"skattr.measures.{name} is not built yet; there are {__all__}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -41,6 +41,7 @@ class Atoms(Written):
 
     views = ("atoms",)
     rows_at_once = 256
+    no_pairs = "build returns weights for the attributions, and none for pairs of them"
     _functions = ("build",)
 
     def __init__(self, build: Callable) -> None:
@@ -94,6 +95,20 @@ class Sampler(Written):
     draw : callable
         draw(x, j, n, rng) → n points, an array (n, d) or a frame. All randomness must come from
         `rng`, a numpy Generator that is created from (seed, j, replicate) for every row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skattr import MeasureExplainer
+    >>> def near(x, j, n, rng):  # points around x, the own value kept
+    ...     points = x + 0.1 * rng.standard_normal((n, len(x)))
+    ...     points[:, j] = x[j]
+    ...     return points
+    >>> X = np.array([[1.0, 2.0], [3.0, 4.0]])
+    >>> explainer = MeasureExplainer(lambda X: X.sum(axis=1), Sampler(near), random_state=0).fit(X)
+    >>> explanation = explainer.explain(X)
+    >>> explanation.exact, bool(abs(explanation.values[0, 0] - 3.0) < 0.1)
+    (False, True)
     """
 
     mass: float | None = 1.0

@@ -68,5 +68,5 @@ def check_weights(weights: np.ndarray, n: int) -> np.ndarray:
         if not np.isfinite(weights.sum()):
             raise ValueError("sample_weight must have a finite sum; scale the weights")
     if not (weights > 0).any():
-        raise ValueError("sample_weight must be positive for some row, got 0 for every row")
+        raise ValueError("sample_weight must be positive for some row, got only zeros")
     return weights

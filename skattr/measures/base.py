@@ -38,10 +38,24 @@ class Measure(BaseEstimator):
         Whether the laws of `factors()` are uniform, on intervals or on levels.
     needs_partition : bool
         Whether each column must belong to exactly one of the attributions of `fit`.
+    others_matter : bool
+        Whether the measure of an attribution depends on which the others are.
     adds_up : bool
         Whether batches of the background give the same as one `fit`.
     no_batches : str
         Why they do not.
+    no_pairs : str
+        Why there are no pairs of attributions, if there are none.
+    adds_up_given_law : bool
+        Whether they do once a law is learned from all rows or a sample of them (see `on_batch`).
+    by_rows : {"mean", "sums", "held", ""}
+        How it depends on the rows of the background, of which errors from the background are made:
+        it is a weighted mean of measures of single rows; it is made of sums that add up over rows;
+        what it learns is held (`on_batch`); or there is no such error.
+    no_folds : str
+        Why there is no error from the background, if `by_rows` is "".
+    of_ranges : bool
+        Whether all that it learns of the background is the range of each column of numbers.
     effect : str
         What the measure minus the mean prediction is called.
     background_ : Background or None
@@ -50,6 +64,15 @@ class Measure(BaseEstimator):
         The domain of `fit`.
     dependent_ : tuple of (column, column, rank correlation)
         Strongly dependent columns of different attributions, where that matters to the measure.
+
+    Examples
+    --------
+    >>> from skattr.measures import Expectation, PartialDependence
+    >>> measure = PartialDependence() - Expectation()
+    >>> measure
+    PartialDependence() - Expectation()
+    >>> measure.in_words()
+    'main effect'
     """
 
     depends = "own"
@@ -57,8 +80,14 @@ class Measure(BaseEstimator):
     views: tuple[str, ...] = ()
     flat = False
     needs_partition = False
+    others_matter = False
     adds_up = True
+    adds_up_given_law = False
     no_batches = ""
+    no_pairs = ""
+    by_rows = ""
+    no_folds = "it does not depend on the rows of the background, at most on their range"
+    of_ranges = False
     effect = ""
     dependent_: tuple[tuple[int, int, float], ...] = ()
     __array_ufunc__ = None  # so that numpy scalars leave `*` to us
@@ -99,6 +128,17 @@ class Measure(BaseEstimator):
     def release(self) -> None:
         """Forget the background, and keep what was learned."""
         self.background_ = None
+
+    def on_batch(self, background: Background) -> Self:
+        """Return the measure with the same law and the rows of a batch, if `adds_up_given_law`."""
+        raise NotImplementedError
+
+    def merge(self, other: Self) -> Self:
+        """Return the measure of two batches."""
+        return other
+
+    def finish(self) -> None:
+        """Compute what needs the rows of all batches."""
 
     def expanded(self) -> list[tuple[float, Measure]]:
         """Return the measure as a sum of (coefficient, measure) that engines know."""

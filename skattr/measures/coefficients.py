@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from skattr._utils.messages import check_flag
 from skattr.measures.background import Background
 from skattr.measures.base import Measure
 from skattr.measures.empirical import Expectation, corner_row, lower_corner
@@ -34,6 +35,17 @@ class Coefficient(Measure):
     mass_zero : bool, default=False
         Whether to subtract 2·δ_l, so that no intercept enters: a linear model gives
         w_j (u_j - l_j) whatever its intercept.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from skattr import MeasureExplainer
+    >>> X = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    >>> model = LinearRegression().fit(X, X @ [2.0, -3.0] + 7.0)
+    >>> explainer = MeasureExplainer(model, Coefficient(mass_zero=True)).fit(X)
+    >>> explainer.explain(X[:1]).values.round(6).tolist()
+    [[2.0, -3.0]]
     """
 
     depends = "attribution"
@@ -42,6 +54,7 @@ class Coefficient(Measure):
     flat = True
     adds_up = False
     no_batches = MOVES
+    of_ranges = True
 
     def __init__(self, mass_zero: bool = False) -> None:
         self.mass_zero = mass_zero
@@ -78,11 +91,23 @@ class ScaledCoefficient(Measure):
     mass_zero : bool, default=False
         Whether to subtract δ_l, so that no intercept enters: a linear model gives
         w_j (x_j - l_j) whatever its intercept.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from skattr import MeasureExplainer
+    >>> X = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    >>> model = LinearRegression().fit(X, X @ [2.0, -3.0] + 7.0)
+    >>> explainer = MeasureExplainer(model, ScaledCoefficient(mass_zero=True)).fit(X)
+    >>> explainer.explain(X[1:2]).values.round(6).tolist()
+    [[2.0, 0.0]]
     """
 
     views = ("rows",)
     adds_up = False
     no_batches = MOVES
+    of_ranges = True
 
     def __init__(self, mass_zero: bool = False) -> None:
         self.mass_zero = mass_zero
@@ -117,8 +142,7 @@ class _Product(Measure):
 
 
 def _without_mass(measure: Any, mass: float) -> list[tuple[float, Measure]]:
-    if not isinstance(measure.mass_zero, bool):
-        raise ValueError(f"mass_zero must be True or False, got {measure.mass_zero!r}")
+    check_flag("mass_zero", measure.mass_zero)
     if not measure.mass_zero:
         return [(1.0, measure)]
     return [(1.0, type(measure)()), (-mass, Expectation("corner"))]

@@ -1,12 +1,14 @@
-"""P(dy given X_j = x_j), learned from data (MATH.md, section 7)."""
+"""P(dy given X_j = x_j), learned from data (docs/mathematics.md, section 7)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from sklearn.base import clone
 
 from skattr._inputs import frames
 from skattr._utils.messages import brief
@@ -63,7 +65,8 @@ class Conditional(Measure):
     bandwidth : float, optional
         Of "kernel" and "local_linear": half the width of the window, in standard deviations of a
         column that is made normal by its ranks; `inf` is partial dependence. Learned for each
-        column by default.
+        column by default, from how well it predicts the others (a hundred of them, chosen by a
+        hash of their names, if there are more).
     n_neighbors : int, optional
         Of "knn". Learned for each column by default. All rows of a bin are equally near: raise
         `n_bins` for very few neighbours.
@@ -103,6 +106,7 @@ class Conditional(Measure):
     needs_partition = True
     adds_up = False
     no_batches = "ranks, bandwidths and laws are learned from all rows together; use fit"
+    no_folds = "its law is learned from all rows together, and has no sums over rows"
     effect = "conditional effect"
 
     def __init__(
@@ -121,6 +125,11 @@ class Conditional(Measure):
         self.n_components = n_components
         self.covariance = covariance
         self.n_bins = n_bins
+
+    @property
+    def adds_up_given_law(self) -> bool:  # type: ignore[override]
+        """Whether the law gives weights to rows."""
+        return self.estimator in BY_ROWS
 
     @property
     def views(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -180,6 +189,9 @@ class Conditional(Measure):
         self.rows_ = learn_rows(
             background, attributions, self.estimator, self.bandwidth, self.n_bins, self.n_neighbors
         )
+        self._set_attributes()
+
+    def _set_attributes(self) -> None:
         columns = self.rows_.columns
         ordered = np.array([column.bins.ordered for column in columns])
         learned = np.array([column.local for column in columns])
@@ -208,11 +220,36 @@ class Conditional(Measure):
             self.family_ = FAMILIES[self.estimator](numbers, background.weights)
         self.names_ = background.names
 
+    def on_batch(self, background: Background) -> Self:
+        """Return a measure with the same bins and bandwidths, and the rows of a batch."""
+        batch = clone(self)
+        batch.background_, batch.domain_ = background, self.domain_
+        batch.rows_, batch.dependent_ = self.rows_.on(background), self.dependent_
+        return batch
+
+    def merge(self, other: Self) -> Self:
+        """Return the measure of two batches."""
+        both = copy(other)
+        both.rows_ = self.rows_.merge(other.rows_)
+        return both
+
+    def finish(self) -> None:
+        """Compute the weights of the rows of all batches."""
+        if self.estimator in BY_ROWS:
+            self.rows_ = self.rows_.settled()
+            self._set_attributes()
+            self.rows_ = self.rows_.released()
+
     def release(self) -> None:
         """Forget the background, and rows that only it needs."""
         super().release()
         if self.estimator in BY_ROWS:
             self.rows_ = self.rows_.released()
+
+    @property
+    def by_rows(self) -> str:  # type: ignore[override]
+        """How it depends on rows: bins and bandwidths are held."""
+        return "held" if self.estimator in BY_ROWS else ""
 
     def bins(self) -> BinsView:
         """Return the background, and the learned weights of its rows."""
@@ -233,8 +270,10 @@ class Conditional(Measure):
 
     def _numbers(self, X: Any, columns: tuple[int, ...]) -> np.ndarray:
         """Return some columns of X as numbers, (n, len(columns))."""
-        numbers = [as_numbers(frames.column(X, k), self.names_[k]) for k in columns]
-        return np.stack(numbers, axis=1)
+        numbers = np.empty((len(X), len(columns)))
+        for i, k in enumerate(columns):
+            numbers[:, i] = as_numbers(frames.column(X, k), self.names_[k])
+        return numbers
 
     def centers(self, X: Any, columns: tuple[int, ...]) -> Any:
         """Return X with the other columns at their conditional means."""

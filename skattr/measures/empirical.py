@@ -55,6 +55,7 @@ class PartialDependence(Measure):
 
     effect = "main effect"
     views = ("rows",)
+    by_rows = "mean"
 
     def rows(self) -> RowsView:
         """Return the background, pinned."""
@@ -76,6 +77,16 @@ class Expectation(Measure):
         P, the product ⊗P_i of its marginals, the uniform law on the domain, or the point at its
         lower corner. They centre `PartialDependence`, `ProductMarginal`, `Uniform` and the
         coefficients.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skattr import MeasureExplainer
+    >>> X = np.array([[0.0, 1.0], [2.0, 3.0]])
+    >>> explainer = MeasureExplainer(lambda X: X[:, 0] * X[:, 1], Expectation()).fit(X)
+    >>> explainer.explain(X).values
+    array([[3., 3.],
+           [3., 3.]])
     """
 
     depends = "nothing"
@@ -94,6 +105,16 @@ class Expectation(Measure):
         return self.law != "corner"
 
     no_batches = "the corner of the domain moves with the range of the background"
+
+    @property
+    def by_rows(self) -> str:  # type: ignore[override]
+        """How it depends on rows."""
+        return {"joint": "mean", "product": "sums"}.get(self.law, "")
+
+    @property
+    def of_ranges(self) -> bool:  # type: ignore[override]
+        """Whether it learns ranges only."""
+        return self.law in ("uniform", "corner")
 
     @property
     def flat(self) -> bool:  # type: ignore[override]
@@ -126,7 +147,18 @@ class Expectation(Measure):
 
 
 class Dirac(Measure):
-    """δ_x: the prediction f(x), for every attribution."""
+    """δ_x: the prediction f(x), for every attribution.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skattr import MeasureExplainer
+    >>> X = np.array([[0.0, 1.0], [2.0, 3.0]])
+    >>> explainer = MeasureExplainer(lambda X: X[:, 0] * X[:, 1], Dirac()).fit(X)
+    >>> explainer.explain(X).values
+    array([[0., 0.],
+           [6., 6.]])
+    """
 
     depends = "row"
     views = ("atoms",)
@@ -148,6 +180,16 @@ class Baseline(Measure):
     ----------
     point : array (d,), dict, Series or one-row frame
         The point; a dict, a Series or a frame names the columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skattr import MeasureExplainer
+    >>> X = np.array([[0.0, 1.0], [2.0, 3.0]])
+    >>> explainer = MeasureExplainer(lambda X: X[:, 0] * X[:, 1], Baseline([1.0, 5.0])).fit(X)
+    >>> explainer.explain(X).values
+    array([[5., 5.],
+           [5., 5.]])
     """
 
     depends = "nothing"

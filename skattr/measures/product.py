@@ -12,9 +12,20 @@ class ProductMarginal(Measure):
     """δ_{x_j} ⊗ ⊗_{i≠j} P_i: partial dependence as if the other columns were independent.
 
     [The paper's Table 1, row 2.] It is exact on trees, without sampling combinations of values.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skattr import MeasureExplainer
+    >>> X = np.array([[0.0, 1.0], [2.0, 3.0]])
+    >>> explainer = MeasureExplainer(lambda X: X[:, 0] * X[:, 1], ProductMarginal()).fit(X)
+    >>> explainer.explain(X).values
+    array([[0., 1.],
+           [4., 3.]])
     """
 
     views = ("factors",)
+    by_rows = "sums"
 
     def factors(self) -> FactorsView:
         """Return one component, the marginals of the background."""
@@ -33,6 +44,16 @@ class Uniform(Measure):
     [The paper's section 3.1, in d dimensions.] Choose it to look at the model alone: of the data it
     uses the range only. A column of categories, booleans or strings has equal weight on
     the background's levels; missing values have none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skattr import MeasureExplainer
+    >>> X = np.array([[0.0, 1.0], [2.0, 3.0]])
+    >>> explainer = MeasureExplainer(lambda X: X[:, 0] * X[:, 1], Uniform()).fit(X)
+    >>> explainer.explain(X).values
+    array([[0., 1.],
+           [4., 3.]])
     """
 
     views = ("factors",)

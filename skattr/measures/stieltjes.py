@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from skattr._inputs import frames
+from skattr._utils.messages import check_flag
 from skattr.measures.background import Background
 from skattr.measures.written import OnDomain, as_label, as_point, ask
 
@@ -78,8 +79,7 @@ class Stieltjes(OnDomain):
                 "integrand must be a function g(y, x, j), or a list of functions g_j(y, x), got "
                 f"{integrand!r}"
             )
-        if not isinstance(self.product, bool):
-            raise ValueError(f"product must be True or False, got {self.product!r}")
+        check_flag("product", self.product)
 
     def _learn(self, background: Background, attributions: Sequence[tuple[int, ...]]) -> None:
         super()._learn(background, attributions)

@@ -1,9 +1,13 @@
 """Views: the forms in which engines ask for a measure.
 
-A measure names its views in `Measure.views`, keys of `VIEWS`. The first six are the measures of all
-attributions at once, which the method of that name returns: `rows()`, `bins()`, `factors()`,
-`mixture()`, `normals()` and `atoms(X, attributions)`. The others answer for one attribution at a
-time, given its `columns`, a tuple of column positions: the measure has the methods of a protocol.
+A measure names its views in `Measure.views`, keys of `VIEWS`. The first eight are the measures of
+all attributions at once, which the method of that name returns: `rows()`, `bins()`, `factors()`,
+`mixture()`, `normals()`, `atoms(X, attributions)`, `accumulated()` and `replaced()`. The others
+answer for one attribution at a time, given its `columns`, a tuple of column positions: the measure
+has the methods of a protocol.
+A measure of coalitions has the view "coalitions of rows" if its inner measure has the view "rows",
+and so on for all views; `coalitions()` returns it. A measure of pairs has the view "pairs of rows"
+or "pairs of coalitions of rows", one for each view of its inner measure; `pairs()` returns it.
 
 Shapes: n rows, d columns, g attributions. A table is a frame or an array, x a table of one row.
 """
@@ -63,6 +67,32 @@ class AtomsView(NamedTuple):
     points: Any  # a table, one row per atom
     weights: np.ndarray  # (g, n_atoms)
     row: np.ndarray  # (n_atoms,) the explained row
+
+
+class CoalitionsView(NamedTuple):
+    """phi_j(x) = ∫ E[v_x(S ∪ j) - v_x(S)] dP(p), v_x(S) = ∫ f dμ_{S,x}, μ the inner measure."""
+
+    measure: Any  # the inner measure, fitted
+    semivalue: Any  # the law of p, a `coalitions.Semivalue`
+
+
+class PairsView(NamedTuple):
+    """phi_jk(x) = ∫ f dμ_jk - ∫ f dμ_j - ∫ f dμ_k + ∫ f dν, or the interaction index of a game."""
+
+    measure: Any  # the inner measure μ, fitted to single attributions; ν is its reference
+
+
+class AccumulatedView(NamedTuple):
+    """phi_j(x) = Σ_m c_m(x_j) ∫ f dν_{j,m}, ν_{j,m} the mean difference over a bin of column j."""
+
+    background: Background
+    columns: list[Any]  # the bins of each column, an `ale.LocalEffects` each
+
+
+class ReplacedView(NamedTuple):
+    """μ_{j,x} = δ_x - Σ_r w_r δ_{(z_rj, x_{-j})} / Σ w: the own value replaced by those of rows."""
+
+    background: Background
 
 
 class HasCenters(Protocol):
@@ -155,9 +185,29 @@ VIEWS: dict[str, type] = {
     "mixture": MixtureView,
     "normals": NormalsView,
     "atoms": AtomsView,
+    "accumulated": AccumulatedView,
+    "replaced": ReplacedView,
     "centers": HasCenters,
     "transport": HasTransport,
     "increments": HasIncrements,
     "density": HasDensity,
     "draws": HasDraws,
 }
+
+
+def of_coalitions(view: str) -> str:
+    """Return the view of coalitions whose inner measure has a view."""
+    return f"coalitions of {view}"
+
+
+COALITIONS = tuple(map(of_coalitions, VIEWS))
+VIEWS |= dict.fromkeys(COALITIONS, CoalitionsView)
+
+
+def of_pairs(view: str) -> str:
+    """Return the view of pairs whose inner measure has a view."""
+    return f"pairs of {view}"
+
+
+PAIRS = tuple(map(of_pairs, VIEWS))
+VIEWS |= dict.fromkeys(PAIRS, PairsView)

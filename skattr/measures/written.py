@@ -76,6 +76,7 @@ class OnDomain(Written):
     backend: str
     adds_up = False
     no_batches = "the domain moves with the range of the background"
+    of_ranges = True
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

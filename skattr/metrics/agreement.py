@@ -33,6 +33,13 @@ class Agreement:
         Root mean square of values − truth.
     k : int
         The number of features in `top`.
+
+    Examples
+    --------
+    >>> from skattr.metrics import agreement
+    >>> result = agreement([[1.0, -2.0, 0.1], [1.0, 2.0, 0.0]], [1.0, -2.0, 0.0])
+    >>> result.sign
+    array([1. , 0.5])
     """
 
     correlation: np.ndarray

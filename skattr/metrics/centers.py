@@ -63,6 +63,16 @@ def first_moments(
     ----------
     measure, X, x, sample_weight, domain
         As in `center_of_mass`.
+
+    Examples
+    --------
+    >>> from skattr.measures import PartialDependence
+    >>> moments, masses = first_moments(PartialDependence(), [[0.0, 0.0], [0.0, 1.0]], [1.0, 1.0])
+    >>> moments
+    array([[1. , 0.5],
+           [0. , 1. ]])
+    >>> masses
+    array([1., 1.])
     """
     X = frames.as_table(X)
     names = frames.labels(X)

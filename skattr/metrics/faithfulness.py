@@ -46,6 +46,18 @@ class Faithfulness:
         Where the conditional expectations come from.
     support : array (n, g) or None
         Effective number of background rows behind each change, if the measure has one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> import skattr
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> tree = DecisionTreeRegressor(max_depth=3).fit(X, X[:, 0] + 2 * X[:, 1])
+    >>> explainer = skattr.MeasureExplainer(tree).fit(X)
+    >>> result = skattr.metrics.faithfulness(explainer.explain(X[:20]), explainer, X)
+    >>> result.kind, result.changes.shape
+    ('inc', (20, 3))
     """
 
     rows: np.ndarray

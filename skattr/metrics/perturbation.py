@@ -39,6 +39,21 @@ class Perturbation:
         The attributions in the order in which they were taken.
     kind : {"deletion", "insertion"}
         Which curves.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> from skattr import MeasureExplainer
+    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+    >>> tree = DecisionTreeRegressor().fit(X, [0.0, 1.0, 2.0, 5.0])
+    >>> explainer = MeasureExplainer(tree).fit(X)
+    >>> from skattr.metrics import deletion
+    >>> result = deletion(explainer.explain(X), explainer, X)
+    >>> result.curves.shape
+    (4, 3)
+    >>> bool(np.allclose(result.curves[:, 0], tree.predict(X)))  # nothing is taken away yet
+    True
     """
 
     curves: np.ndarray
@@ -80,6 +95,18 @@ def deletion(explanation: Explanation, explainer: MeasureExplainer, X_background
     -------
     Perturbation
         `curves`, `area`, `mean`, `order`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> from skattr import MeasureExplainer
+    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+    >>> tree = DecisionTreeRegressor().fit(X, [0.0, 1.0, 2.0, 5.0])
+    >>> explainer = MeasureExplainer(tree).fit(X)
+    >>> result = deletion(explainer.explain(X), explainer, X)
+    >>> result.curves[3].tolist()  # from the prediction to the mean
+    [5.0, 3.0, 2.0]
     """
     return _perturbed("deletion", explanation, explainer, X_background, order, sample_weight)
 
@@ -96,6 +123,18 @@ def insertion(explanation: Explanation, explainer: MeasureExplainer, X_backgroun
     Returns
     -------
     Perturbation
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> from skattr import MeasureExplainer
+    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+    >>> tree = DecisionTreeRegressor().fit(X, [0.0, 1.0, 2.0, 5.0])
+    >>> explainer = MeasureExplainer(tree).fit(X)
+    >>> result = insertion(explainer.explain(X), explainer, X)
+    >>> result.curves[3].tolist()  # from the mean to the prediction
+    [2.0, 3.5, 5.0]
     """
     return _perturbed("insertion", explanation, explainer, X_background, order, sample_weight)
 

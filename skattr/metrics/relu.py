@@ -34,6 +34,13 @@ class RegionScore:
         a_P.
     enumerated : bool
         Whether these are all regions, or only those that sampled points lie in.
+
+    Examples
+    --------
+    >>> from skattr.metrics import relu_recall
+    >>> score = relu_recall([[1, 0], [0, 1]], [[1.0, 0.0], [0.5, -0.5]], alpha=0.6, beta=0.1)
+    >>> score.regions, score.mean
+    (array([1., 0.]), 0.5)
     """
 
     regions: np.ndarray

@@ -34,6 +34,14 @@ class SolutionSet:
         Models that must retrieve the feature.
     near, near_alpha : array (q, d), (q,)
         Models that must not.
+
+    Examples
+    --------
+    >>> from skattr.metrics import solution_set
+    >>> first = solution_set([1.0, -1.0], 0, alpha=0.5, beta=0.1)
+    >>> both = first.intersect(solution_set([1.0, 1.0], 0, alpha=0.5, beta=0.1))
+    >>> both.contains([1.0, 0.2]), both.contains([0.2, 0.2])
+    (True, False)
     """
 
     box: np.ndarray

@@ -1,4 +1,6 @@
-"""The centre of mass that is optimal for as many linear models as possible (MATH.md, section 8).
+"""The centre of mass that is optimal for as many linear models as possible.
+
+See docs/mathematics.md, section 8.
 
 Conditions are |w·m| ≥ α for models whose golden set holds j, and for precision and F1 |w·m| ≤ α for
 the others. With binaries p, q, b for the conditions that are met, and M large enough to lift one,
@@ -45,6 +47,13 @@ class OptimalCenter:
         Whether the solution set is empty: no measure meets all conditions.
     met : array (m,) of bool
         The models whose condition is met; those without one count as met.
+
+    Examples
+    --------
+    >>> from skattr.optimize import optimal_center
+    >>> result = optimal_center([[1.0, -1.0], [1.0, 0.5]], 0, alpha=0.5, beta=0.1)
+    >>> result.met, result.bound == result.total
+    (array([ True,  True]), True)
     """
 
     center: np.ndarray

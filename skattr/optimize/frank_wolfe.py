@@ -1,4 +1,6 @@
-"""Steepest descent in the space of measures, on finitely many atoms (MATH.md, section 8).
+"""Steepest descent in the space of measures, on finitely many atoms.
+
+See docs/mathematics.md, section 8.
 
 The paper's future work, after Molchanov and Zuyev (2002). Attributions are linear in the measure,
 so that on atoms y_a with weights c ≥ 0 of sum `mass` (Frank and Wolfe, 1956)

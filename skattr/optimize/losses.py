@@ -10,7 +10,15 @@ from scipy.special import expit
 
 @dataclass(frozen=True)
 class SquaredLoss:
-    """½ Σ (phi - target)²: attributions as near to known ones as possible. Convex."""
+    """½ Σ (phi - target)²: attributions as near to known ones as possible. Convex.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skattr.optimize import SquaredLoss
+    >>> SquaredLoss()(np.array([1.0, 2.0]), np.array([0.0, 2.0]))
+    (0.5, array([1., 0.]))
+    """
 
     def __call__(self, phi: np.ndarray, target: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the loss of attributions, and its derivative, (m,)."""
@@ -31,6 +39,15 @@ class ThresholdLoss:
         The threshold of |phi|.
     temperature : float, default=0.05
         How smooth; the smaller, the nearer to a count.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skattr.optimize import ThresholdLoss
+    >>> loss = ThresholdLoss(alpha=0.5)
+    >>> golden = np.array([1.0, 0.0])  # the first feature is golden
+    >>> bool(loss(np.array([0.9, 0.1]), golden)[0] < loss(np.array([0.1, 0.9]), golden)[0])
+    True
     """
 
     alpha: float

@@ -69,6 +69,20 @@ def scorer(metric: Callable, *, greater_is_better: bool = True, **settings: Any)
     -------
     callable
         (explanation, explainer, X_background) → float.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> from skattr import MeasureExplainer
+    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+    >>> tree = DecisionTreeRegressor().fit(X, [0.0, 1.0, 2.0, 5.0])
+    >>> explainer = MeasureExplainer(tree).fit(X)
+    >>> from skattr.metrics import deletion
+    >>> score = scorer(deletion, greater_is_better=False)
+    >>> explanation = explainer.explain(X)
+    >>> score(explanation, explainer, X) == -deletion(explanation, explainer, X).mean
+    True
     """
     if metric not in (*OF_VALUES, *OF_MODELS):
         known = [each.__name__ for each in (*OF_VALUES, *OF_MODELS)]
@@ -173,6 +187,11 @@ class MeasureSearchCV(MetaEstimatorMixin, BaseEstimator):
                 explanation, explainer = self._explained(measure, background, rows, fit, parts)
                 scores[s, i] = score(explanation, explainer, background)
         mean = scores.mean(axis=0)
+        if np.isnan(mean).all():
+            raise ValueError(
+                f"every candidate has a score that is NaN on some split; scoring={brief(score)} "
+                "must return a number"
+            )
         order = np.where(np.isnan(mean), -np.inf, mean)
         self.cv_results_ = {
             "name": names, "measure": measures,

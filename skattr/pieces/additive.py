@@ -1,4 +1,7 @@
-"""f as a constant and a sum of functions of one raw column each (MATH.md, section 5)."""
+"""f as a constant and a sum of functions of one raw column each.
+
+See docs/mathematics.md, section 5.
+"""
 
 from __future__ import annotations
 

@@ -10,6 +10,8 @@ import numpy as np
 
 from skattr._inputs import frames
 from skattr._typing import override
+from skattr.kernels import lookup
+from skattr.kernels.boxes.bits import ONE, as_words
 from skattr.kernels.boxes.layout import COLUMN, LEFT, MISSING, RIGHT, SPLIT, Table
 from skattr.pieces.base import Pieces
 from skattr.pieces.cells.enumeration import enumerate_cells
@@ -81,7 +83,9 @@ class Boxes(Pieces):
             split = fields.take(node + SPLIT)
             goes_left = np.where(code == 0, fields.take(node + MISSING) != 0, code <= split)
             in_set = np.flatnonzero(is_set[column])
-            goes_left[in_set] = sets[split[in_set] + code[in_set]]
+            member = code[in_set]
+            word = sets[split[in_set] + (member >> 6)]
+            goes_left[in_set] = word >> (member & 63).astype(np.uint64) & ONE
             child = fields.take(node + np.where(goes_left, LEFT, RIGHT))
             node = child.astype(np.int64) * width
         return boxes.reshape(n_trees, n)
@@ -253,7 +257,7 @@ def _table(
         np.concatenate(tables),
         np.concatenate(roots).astype(np.int32),
         np.concatenate(values),
-        np.frombuffer(b"".join(sets), np.uint8).copy(),  # writable, as it is after a pickle
+        np.frombuffer(b"".join(sets), np.uint64).copy(),  # writable, as it is after a pickle
         grid.offset,
         np.array([not cells.ordered for cells in grid.cells], np.uint8),
         max(part.depth for part in parts),
@@ -267,15 +271,17 @@ def _split_edges(
 
     `ranks` are those of the input by code.
     """
-    last = np.searchsorted(source.edges, part.edge[at]) + 1  # the last rank that goes left
+    last = np.empty(len(at), np.int32)  # the last rank that goes left
+    lookup.rank(part.edge[at], source.edges, last)
     last[part.edge[at] == np.inf] = len(source.edges) + 1
     missing = part.missing_left[at].astype(bool)
     code_0 = np.where(ranks[0] == 0, missing, ranks[0] <= last)
     if ordered:
-        return np.searchsorted(ranks[1:], last, side="right"), code_0
+        every = np.arange(len(source.edges) + 2)
+        return np.searchsorted(ranks[1:], every, side="right")[last], code_0
     kinds, which = np.unique(2 * last + missing, return_inverse=True)
     members = [np.where(ranks == 0, kind % 2, ranks <= kind // 2) for kind in kinds]
-    return np.array([_start_of(m.astype(np.uint8), sets) for m in members])[which], code_0
+    return np.array([_start_of(m, sets) for m in members])[which], code_0
 
 
 def _split_sets(
@@ -295,16 +301,17 @@ def _split_sets(
 
 
 def _start_of(members: np.ndarray, sets: dict[bytes, int]) -> int:
-    """Return where a set starts among all sets, adding it if it is new."""
+    """Return the first word of a set among all sets, adding it if it is new."""
     last = next(reversed(sets), b"")
-    return sets.setdefault(members.tobytes(), sets.get(last, 0) + len(last))
+    return sets.setdefault(as_words(members).tobytes(), sets.get(last, 0) + len(last) // 8)
 
 
 def _centred(part: Trees, constant: np.ndarray) -> np.ndarray:
     """Return the values less each tree's median leaf, which is added to the constant."""
     n_leaves = part.n_leaves()
     trees = np.split(part.values, np.cumsum(n_leaves)[:-1])
-    medians = np.array([np.median(values, axis=0) for values in trees])
+    # the upper median, without the overhead of np.median, which small trees feel
+    medians = np.array([np.partition(v, len(v) // 2, axis=0)[len(v) // 2] for v in trees])
     width = part.values.shape[1]
     for output in np.unique(part.outputs):
         constant[output : output + width] += medians[part.outputs == output].sum(axis=0)

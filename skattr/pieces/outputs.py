@@ -110,10 +110,17 @@ def _call(estimator: Any, method: str, X: Any) -> np.ndarray:
             f"{_name(estimator)} returned no column (an array of shape {values.shape}); it must "
             "return at least one number per row, (n,) or (n, k)"
         )
-    if np.isnan(values).any():
-        row = int(np.flatnonzero(np.isnan(values.reshape(len(values), -1)).any(axis=1))[0])
-        raise ValueError(f"{_name(estimator)} returned NaN for row {row} of {len(X)}")
-    return values.reshape(len(values), -1)
+    values = values.reshape(len(values), -1)
+    if not np.isfinite(values).all():
+        row, o = np.argwhere(~np.isfinite(values))[0].tolist()
+        if np.isnan(values[row, o]):
+            raise ValueError(f"{_name(estimator)} returned NaN for row {row} of {len(X)}")
+        raise ValueError(
+            f"{_name(estimator)} returned {values[row, o]} for row {row} of {len(X)}: infinite "
+            "values have no mean; explain another output, or a function with bounds, such as "
+            "lambda X: np.clip(model.predict(X), low, high)"
+        )
+    return values
 
 
 def resolve(

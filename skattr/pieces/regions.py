@@ -1,7 +1,7 @@
 """The regions of a box in which a ReLU network is affine, enumerated one by one.
 
-The box is cut by all layers, depth first, so that there is never a list of all regions (MATH.md,
-section 4).
+The box is cut by all layers, depth first, so that there is never a list of all regions
+(docs/mathematics.md, section 4).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""f as a ReLU network: affine maps with units between them (MATH.md, section 4)."""
+"""f as a ReLU network: affine maps with units between them (docs/mathematics.md, section 4)."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from scipy.linalg import block_diag
 
 from skattr._inputs import frames
 from skattr._typing import override
+from skattr.pieces.base import Unreadable
 from skattr.pieces.columnwise import Columnwise
 from skattr.pieces.outputs import Output
 from skattr.pieces.parts import Layer, Net
@@ -20,6 +21,7 @@ from skattr.pieces.preprocessing.refusals import refusals
 from skattr.pieces.preprocessing.tracks import Kind
 from skattr.pieces.regions import Region, regions_of
 
+EXTREME = 1e60  # weights beyond which products of a few overflow
 FAR = 2.0**60  # a number compared to which the centre of a scaler is negligible
 
 
@@ -88,6 +90,7 @@ class ReluNetwork(Columnwise[Net]):
         folded = {k: line.folded(k) for k, line in self.lines.items()}
         if all(folded.get(k) is not None for k in set(self.columns.tolist())):
             self._fold(folded)
+        self._balance()
 
     def numbers(self, X: Any) -> np.ndarray:
         """Return the inputs, (n, p) in float64; refuses what the model refuses."""
@@ -215,6 +218,29 @@ class ReluNetwork(Columnwise[Net]):
             self.bias = self.weight @ starts + self.bias
             self.weight = self.weight @ slopes
         self.is_plain = True
+
+    def _balance(self) -> None:
+        """Scale units whose numbers are so large or so small that products of them overflow.
+
+        A unit is multiplied by a power of two and what it feeds by its inverse, which changes
+        neither f nor a digit: s · relu(z) = relu(s · z).
+        """
+        for i, (weight, bias, slope) in enumerate(self.layers):
+            size = np.maximum(np.abs(weight).max(axis=1, initial=0.0), np.abs(bias))
+            extreme = (size > 0) & ((size < 1 / EXTREME) | (size > EXTREME))
+            if not extreme.any():
+                continue
+            power = np.where(extreme, np.frexp(size)[1], 0)
+            self.layers[i] = Layer(np.ldexp(weight, -power[:, None]), np.ldexp(bias, -power), slope)
+            with np.errstate(over="ignore"):
+                if i + 1 < len(self.layers):
+                    following = self.layers[i + 1]
+                    weight = np.ldexp(following.weight, power)
+                    self.layers[i + 1] = following._replace(weight=weight)
+                else:
+                    weight = self.weight = np.ldexp(self.weight, power)
+            if not np.isfinite(weight).all():
+                raise Unreadable("the weights of the network are too large for float64")
 
 
 def _side_by_side(layers: tuple[Layer, ...]) -> Layer:

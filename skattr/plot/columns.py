@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from skattr._inputs import frames
 from skattr.plot import drawing
 
 # rows of a curve's table that are not levels
@@ -66,9 +67,7 @@ def as_column(values: Any, name: Any, levels: bool | None = None, dates: bool = 
     items = values.to_list() if hasattr(values, "to_list") else list(values)
     if not isinstance(values, np.ndarray | pd.Series):
         values = items
-    series = pd.Series(values).reset_index(drop=True)
-    if series.dtype == object:
-        series = series.infer_objects()
+    series = frames.inferred(values).reset_index(drop=True)
     missing = series.isna().to_numpy(bool)
     if levels or (levels is None and _is_level(series)):
         kind = series.dtype

@@ -9,7 +9,7 @@ import numpy as np
 
 from skattr.explanation import Explanation
 from skattr.plot import drawing
-from skattr.plot.bars import draw_errors
+from skattr.plot.bars import draw_errors, error_in_words
 from skattr.plot.selection import Ranking, Selection, mean_and_error, mean_sizes
 
 
@@ -33,14 +33,10 @@ def compare(
         What to draw, of the same columns and on the same scale; rows may differ.
     names : two str, optional
         What to call them; their measures in words by default.
-    output : str or int, optional
-        The output, by name or position; all of them by default.
     max_features : int, default 15
         The number of columns with a pair of bars each; the others share one last pair, their sum.
-    centered : bool, default True
-        Whether to subtract the offsets.
-    ax : matplotlib Axes, optional
-        Where to draw, one Axes for each output drawn; a new figure by default.
+    output, centered, ax
+        As in `bar`.
 
     Returns
     -------
@@ -57,7 +53,7 @@ def compare(
     ...                       for measure in ("partial_dependence", "product_marginal"))
     >>> ax = skattr.plot.compare(joint, independent)
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
-    ['partial dependence', 'product marginal']
+    ['partial dependence', 'product marginal', '± 1 standard error over rows']
     """
     pair = [Selection.of(one, output, max_features, centered) for one in (first, second)]
     scales = [selection.scale for selection in pair]
@@ -85,20 +81,23 @@ def compare(
     panels = drawing.Panels.of(ax, outputs, (6.8, height), (3.8, height + 0.3), labels)
     lines = np.arange(len(labels))
     for o, axes in enumerate(panels.axes):
-        bars, high = [], 0.0
+        bars, errors, high = [], [], 0.0
         for side in (0, 1):
             std_error = pair[side].errors(o)
             std_error = None if std_error is None else std_error[:, columns[side]]
             mean, error = mean_and_error(sizes[side][o], std_error, ranking)
             shifted = lines + (side - 0.5) * 0.38
             bars.append(axes.barh(shifted, mean, height=0.36, color=drawing.PALETTE[side]))
-            draw_errors(axes, mean, error, shifted)
+            words = error_in_words(std_error is not None)
+            errors += draw_errors(axes, mean - error, mean + error, shifted, words)
             high = max(high, float((mean + error).max()))
         axes.set_xlim(0, (high or 1.0) * 1.05)
         drawing.name_rows(axes, labels, panels.outer[o])
         drawing.hide_spines(axes, "top", "right")
         if o == len(outputs) - 1:
-            drawing.legend_above(axes, list(zip(bars, titles, strict=True)), len(outputs) > 1)
+            of_errors = {words: drawn for drawn, words in errors}
+            entries = [*zip(bars, titles, strict=True), *((d, w) for w, d in of_errors.items())]
+            drawing.legend_above(axes, entries, len(outputs) > 1)
         drawing.label_x(axes, drawing.value_label(centered, scale, outputs[o], "mean of |{}|"))
     panels.share("x", scale)
     return panels.result()

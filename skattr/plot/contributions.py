@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from skattr._selection import raw_values
 from skattr._utils.messages import brief
 from skattr._utils.numbers import MINUS, decimals, fixed
-from skattr.explanation import ROUNDING, Explanation, raw_values
+from skattr.explanation import ROUNDING, Explanation
 from skattr.plot import drawing
 from skattr.plot.selection import Ranking, Selection, check_explanation
 
@@ -25,6 +26,7 @@ class Sums:
     contributions: np.ndarray
     prediction: float | None
     places: int = 0  # decimals of all numbers, so that what is written adds up
+    with_gap: bool = True  # whether the gap has a bar, if there is a prediction
 
     def text(self, value: float, sign: bool = False) -> str:
         """Return a number with the decimals that the contributions need."""
@@ -32,8 +34,8 @@ class Sums:
 
     @property
     def sizes(self) -> np.ndarray:
-        """The contributions and, if there is a prediction, the gap."""
-        if self.prediction is None:
+        """The contributions and, if it has a bar, the gap."""
+        if self.prediction is None or not self.with_gap:
             return self.contributions
         return np.append(self.contributions, 0.0 if self.complete else self.gap)
 
@@ -65,26 +67,20 @@ def waterfall(
 
     Where the values add up to the prediction, each bar begins where the one above ends, and they
     lead from the offset (the mean of f if the measure has none) to the prediction. Most measures
-    do not promise this: then all bars begin at 0. If the explanation has predictions, the
+    do not promise this: then all bars begin at 0 and, if the explanation has predictions, the
     difference between the prediction and the sum has a line of its own: "interactions" of main
     effects, else "not explained by single columns". Several outputs have one panel each, with the
     columns in the same order.
 
     Parameters
     ----------
-    explanation : Explanation
-        What to draw.
+    explanation, output, centered, ax
+        As in `bar`.
     row : int or label, optional
         The row: an int is its position, anything else its label in the index of X. It is not
         needed if there is only one row, as in `waterfall(explanation[3])`.
-    output : str or int, optional
-        The output, by name or position; all of them by default.
     max_features : int, default 12
         The number of columns with a bar each; the others share one bar, their sum.
-    centered : bool, default True
-        Whether to subtract the offset.
-    ax : matplotlib Axes, optional
-        Where to draw, one Axes for each output drawn; a new figure by default.
 
     Returns
     -------
@@ -104,13 +100,13 @@ def waterfall(
     selection = Selection.of(_one_row(explanation, row), output, max_features, centered)
     ranking = selection.ranking
     names = _names(selection.explanations[0], ranking)
-    if explanation.predictions is not None:
+    all_sums = _sums(selection)
+    if explanation.predictions is not None and all_sums[0].with_gap:
         names.append(explanation.remainder_name)
 
     height = drawing.height_of(len(names)) + 0.6
     panels = drawing.Panels.of(ax, selection.outputs, (7.2, height), (4.4, height + 0.3), names)
     width = panels.width(names)
-    all_sums = _sums(selection)
     extents = []
     for o, (sums, axes) in enumerate(zip(all_sums, panels.axes, strict=True)):
         error = selection.errors(o)
@@ -133,6 +129,9 @@ def _sums(selection: Selection) -> list[Sums]:
         prediction = None if one.predictions is None else float(one.predictions[0])
         contributions = selection.ranking.columns(values)[0]
         result.append(Sums(_start(one, selection.centered), contributions, prediction))
+    with_gap = not all(sums.complete for sums in result)
+    for sums in result:
+        sums.with_gap = with_gap
     for part in selection.sharing([np.abs(sums.sizes).max() for sums in result]):
         places = decimals(np.concatenate([result[o].sizes for o in part]))
         for o in part:
@@ -160,7 +159,7 @@ def _start(one: Explanation, centered: bool) -> float:
     """Return where the sum begins: at the offset that was subtracted, or at the mean of f."""
     # a measure without mass has no offset: its values are relative to the mean of f
     if np.ndim(one.offset) or one.offset == 0.0:
-        return float(one.base_value)
+        return float(one.start)
     return float(one.offset) if centered else 0.0
 
 
@@ -195,7 +194,7 @@ def _draw_bars(
     for line in range(n_columns, len(sizes)):  # the other columns, and the gap
         colours[line] = drawing.GREY
     bars = ax.barh(places, sizes, left=left, height=0.68, color=colours)
-    if sums.prediction is not None:
+    if sums.prediction is not None and sums.with_gap:
         bars[-1].set(hatch="////", facecolor="none", edgecolor=drawing.GREY)
     if sums.complete:
         ax.vlines(ends[:-1], places[:-1] + 0.34, places[1:] - 0.34, color=drawing.GREY,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from skattr._inputs import frames
 from skattr.curves import Curve
 from skattr.plot import drawing
 from skattr.plot.columns import MISSING, OTHER, Column, as_column, on_axis
@@ -30,6 +31,11 @@ class Line:
     unit: str = ""
 
     @property
+    def has_no_jump(self) -> bool:
+        """Whether this is one step from end to end, which may be of numbers or of dates."""
+        return self.kind == "steps" and not np.isfinite(self.x).any()
+
+    @property
     def all_values(self) -> np.ndarray:
         """All values that may be drawn."""
         return np.append(self.values, [*self.special.values()])
@@ -39,13 +45,23 @@ def as_line(curve: Curve, label: str | None, o: int, centered: bool) -> Line:
     """Return output o of a curve as it is drawn."""
     frame = curve.to_frame()
     values = frame.iloc[:, frame.shape[1] - len(curve.output_names) + o].to_numpy(float)
-    if centered:
-        if curve.offset is None:
-            raise ValueError(f"{curve!r} does not know its offset: draw it with centered=False")
-        values = values - curve.offset[o]
-    if curve.kind == "levels":
+    return line_of(frame, values - offset_of(curve, o, centered), curve, label)
+
+
+def offset_of(curve: Curve, o: int, centered: bool) -> float:
+    """Return what is subtracted from the values of output o."""
+    if not centered:
+        return 0.0
+    if curve.offset is None:
+        raise ValueError(f"{curve!r} does not know its offset: draw it with centered=False")
+    return float(curve.offset[o])
+
+
+def line_of(frame: pd.DataFrame, values: np.ndarray, curve: Curve, label: str | None) -> Line:
+    """Return values at the lines of a table, which has the columns of `Curve.to_frame`."""
+    if "level" in frame:
         return _level_line(curve, label, frame, values)
-    if curve.kind == "steps":
+    if "closed" in frame:
         inside = (frame["closed"] != "missing").to_numpy()
         missing = values[~inside]
         ends = frame.loc[inside, ["lower", "upper"]].to_numpy()
@@ -60,7 +76,7 @@ def as_line(curve: Curve, label: str | None, o: int, centered: bool) -> Line:
     special = {MISSING: float(missing[0])} if len(missing) else {}
     if column.levels is not None:
         return Line(label, "levels", column.levels, values, special)
-    kind = "steps" if curve.kind == "steps" else "line"
+    kind = "steps" if "closed" in frame else "line"
     return Line(label, kind, column.numbers, values, special, column.dates, column.unit)
 
 
@@ -72,7 +88,7 @@ def _level_line(curve: Curve, label: str | None, frame: pd.DataFrame, values: np
     levels, values = [names[i] for i in np.flatnonzero(is_level)], values[is_level]
     if len(levels) <= FEW or not on_axis(levels):
         return Line(label, "levels", levels, values, special)
-    column = as_column(pd.Series(levels, dtype=object).infer_objects(), curve.feature)
+    column = as_column(frames.inferred(levels), curve.feature)
     order = np.argsort(column.numbers, kind="stable")
     x, values = column.numbers[order], values[order]
     return Line(label, "points", x, values, special, column.dates, column.unit)

@@ -29,10 +29,7 @@ def draw_numbers(
         entries += [(drawn, line.label)] if line.label is not None else []
         _draw_special(ax, line, drawing.colour(i), above=i % 2 == 0)
     if column is not None:
-        inside = column.numbers[np.isfinite(column.numbers)]
-        heights, edges = np.histogram(inside, bins=min(48, 4 + len(inside)), range=(low, high))
-        ax.stairs(heights / max(heights.max(), 1) * STRIP, edges, fill=True, color=drawing.GREY,
-                  alpha=0.55, transform=ax.get_xaxis_transform(), linewidth=0)  # fmt: skip
+        draw_histogram(ax, column.numbers[np.isfinite(column.numbers)], low, high)
         if thin is not None:
             entries += shade(ax, _runs(column.numbers, thin, low, high))
     if lines[0].dates:
@@ -40,6 +37,13 @@ def draw_numbers(
         drawing.date_ticks(ax, max(3, min(8, int(drawing.width_in_points(ax) / 45))))
     ax.set_xlim(low, high)
     return entries
+
+
+def draw_histogram(ax: Axes, numbers: np.ndarray, low: float, high: float) -> None:
+    """Draw the distribution of numbers as a strip at the bottom."""
+    heights, edges = np.histogram(numbers, bins=min(48, 4 + len(numbers)), range=(low, high))
+    ax.stairs(heights / max(heights.max(), 1) * STRIP, edges, fill=True, color=drawing.GREY,
+              alpha=0.55, transform=ax.get_xaxis_transform(), linewidth=0)  # fmt: skip
 
 
 def _draw_line(ax: Axes, line: Line, ends: tuple[float, float], colour: str, width: float) -> Any:

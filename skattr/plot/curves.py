@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from skattr._inputs import frames
-from skattr._utils.messages import brief
+from skattr._utils.messages import brief, check_flag
 from skattr.curves import Curve
 from skattr.plot import drawing
 from skattr.plot.columns import Column, as_column
+from skattr.plot.curve_bands import BandLines, as_bands, draw_bands
 from skattr.plot.curve_levels import arranged, draw_levels
 from skattr.plot.curve_lines import Line, as_line, drop_unknown
 from skattr.plot.curve_numbers import draw_numbers
@@ -30,6 +31,7 @@ def curve(
     output: Any = None,
     centered: bool | None = None,
     labels: Sequence[Any] | None = None,
+    band: Any = None,
     ax: Any = None,
 ) -> Any:
     """Draw the attribution of a column as a function of its value, with all its jumps.
@@ -57,6 +59,12 @@ def curve(
         Whether to subtract the offset; by default if all curves know it.
     labels : list, optional
         The names of the curves; their measures in words by default.
+    band : "background", Stability, Band, or dict from words to a table, optional
+        A band around the curve: "background" is its 95 % interval from the rows of the background,
+        see `Curve.interval`; a Stability is the result of `skattr.metrics.stability`; or {"what it
+        is": table}, where the table has the columns `low` and `high` (or is an array (p, 2), or
+        (p, 2, k) for several outputs), one line for each line of `curve.to_frame()`. The legend
+        says what it is. For several curves, "background" or a list with one entry or None for each.
     ax : matplotlib Axes, optional
         Where to draw, one Axes for each output drawn; a new figure by default.
 
@@ -80,40 +88,56 @@ def curve(
     given, names = _as_list(curves, labels)
     if centered is None:
         centered = all(one.offset is not None for one in given)
+    check_flag("centered", centered)
     outputs = _outputs(given, output)
     sets = [
         [as_line(one, name, o, centered) for one, name in zip(given, names, strict=True)]
         for o in outputs
     ]
+    bands = as_bands(band, given, outputs, centered)
     lines = sets[0]
-    levels = {line.kind == "levels" for line in lines}
-    if len(levels) > 1 or len({line.dates for line in lines}) > 1:
-        kinds = ", ".join(line.kind + " of dates" * line.dates for line in lines)
-        raise ValueError(f"all curves must be of the same kind, got {kinds}; draw them one by one")
+    of_levels = _are_of_levels(lines)
     column = None
     if data is not None:
         data = _column_of(data, given[0].feature)
-        column = as_column(data, given[0].feature, levels == {True}, lines[0].dates)
+        if all(line.has_no_jump for line in lines):  # the model ignores the column
+            dates = as_column(data, given[0].feature).dates
+            for line in (line for some in sets for line in some):
+                line.dates = dates
+        column = as_column(data, given[0].feature, of_levels, lines[0].dates)
     elif support is not None:
         raise ValueError("support needs data: pass the values that it belongs to as data=")
     thin = _thin(support, column)
     drop_unknown(sets, given, column)
-    order = arranged(lines, given[0].order, column) if levels == {True} else None
+    order = arranged(lines, given[0].order, column) if of_levels else None
 
     wide = 0.0 if order is None else 1.3 + 0.135 * len(order)
     size, panel = (min(max(6.4, wide), 14.0), 4.0), (min(max(4.4, wide), 6.4), 4.0)
     panels = drawing.Panels.of(ax, [given[0].output_names[o] for o in outputs], size, panel)
-    for drawn, axes, o in zip(sets, panels.axes, outputs, strict=True):
+    for drawn, around, axes, o in zip(sets, bands, panels.axes, outputs, strict=True):
         if order is None:
             entries = draw_numbers(axes, drawn, column, thin)
         else:
             entries = draw_levels(axes, drawn, order, column, thin)
-        _limit(axes, drawn, column, centered or order is not None)
+        entries += draw_bands(axes, around, drawn, order)
+        _limit(axes, drawn, around, column, centered or order is not None)
         _write(axes, given, lines[0].unit, column, o, centered)
         if entries and o == outputs[-1]:
-            drawing.legend(axes, entries)
+            if order is not None and band is not None:  # error bars may be anywhere
+                drawing.legend_above(axes, entries, len(outputs) > 1)
+            else:
+                drawing.legend(axes, entries)
     panels.share("y", given[0].scale)
     return panels.result()
+
+
+def _are_of_levels(lines: Sequence[Any]) -> bool:
+    """Return whether curves are functions of levels, or raise if they are of several kinds."""
+    levels = {line.kind == "levels" for line in lines}
+    if len(levels) > 1 or len({line.dates for line in lines}) > 1:
+        kinds = ", ".join(line.kind + " of dates" * line.dates for line in lines)
+        raise ValueError(f"all curves must be of the same kind, got {kinds}; draw them one by one")
+    return levels == {True}
 
 
 def _as_list(curves: Any, labels: Any) -> tuple[list[Curve], list[str | None]]:
@@ -186,9 +210,16 @@ def _thin(support: Any, column: Column | None) -> np.ndarray | None:
     return thin if thin.any() else None
 
 
-def _limit(ax: Axes, lines: list[Line], column: Column | None, from_zero: bool) -> None:
+def _limit(
+    ax: Axes,
+    lines: list[Line],
+    bands: Sequence[BandLines | None],
+    column: Column | None,
+    from_zero: bool,
+) -> None:
     """Set the limits of the values, with room for the strip of data, and draw the zero line."""
-    values = np.concatenate([*(line.all_values for line in lines), [0.0] * from_zero])
+    ends = [band.ends_of(line) for band, line in zip(bands, lines, strict=True) if band]
+    values = np.concatenate([*(line.all_values for line in lines), *ends, [0.0] * from_zero])
     low, high = float(values.min()), float(values.max())
     size = high - low
     if size <= 1e-12 * abs(high):  # a constant stands in the middle

@@ -30,17 +30,6 @@ TALLEST = 160.0  # inches: matplotlib saves at most 2^16 pixels
 LITERAL: dict[str, Any] = {"parse_math": False, "usetex": False}
 
 
-def new_axes(ax: Axes | None, width: float, height: float) -> Axes:
-    """Return `ax`, or the axes of a new figure of a size in inches."""
-    if ax is not None:
-        return ax
-    return _pyplot().subplots(figsize=(width, min(height, TALLEST)), layout="constrained")[1]
-
-
-def _pyplot() -> Any:
-    return _imported("matplotlib.pyplot")
-
-
 def _imported(name: str) -> Any:
     try:
         return import_module(name)
@@ -78,28 +67,28 @@ class Panels:
             The names to be written on the left, which may need a wider figure.
         """
         n = len(outputs)
-        more = extra_width(names) if names else 0.0
-        if n == 1:
-            return cls([new_axes(ax, size[0] + more, size[1])], [True])
-        if ax is not None:
-            axes = list(ax.flat) if isinstance(ax, np.ndarray) else ax
+        if ax is None:
+            wide = min(n, ACROSS)
+            high = -(-n // wide)
+            width, height = size if n == 1 else (panel[0] * wide, panel[1] * high)
+            width += max(0.0, names_in_points(names) / 72 - 1.6) if names else 0.0
+            pyplot = _imported("matplotlib.pyplot")
+            figure = pyplot.figure(figsize=(width, min(height, TALLEST)), layout="constrained")
+            axes = [figure.add_subplot(high, wide, i + 1) for i in range(n)]
+            outer = [i % wide == 0 for i in range(n)]
+            if n > 1:
+                figure.get_layout_engine().set(wspace=0.05, hspace=0.05)
+        else:
+            axes = list(ax.flat) if isinstance(ax, np.ndarray) else [ax] if n == 1 else ax
             if not isinstance(axes, list | tuple) or len(axes) != n:
                 raise ValueError(
                     f"ax must be {n} Axes, one for each output, or choose one of the outputs by "
                     f"output=, of {brief(list(outputs))}; got {brief(ax)}"
                 )
             outer = [True] * n
-        else:
-            wide = min(n, ACROSS)
-            high = -(-n // wide)
-            figsize = panel[0] * wide + more, min(panel[1] * high, TALLEST)
-            figure = _pyplot().figure(figsize=figsize, layout="constrained")
-            figure.get_layout_engine().set(wspace=0.05, hspace=0.05)
-            grid = figure.add_gridspec(high, wide)
-            axes = [figure.add_subplot(grid[divmod(i, wide)]) for i in range(n)]
-            outer = [i % wide == 0 for i in range(n)]
-        for one, name in zip(axes, outputs, strict=True):
-            one.set_title(shorten(name), fontsize="medium", **LITERAL)
+        if n > 1:
+            for one, name in zip(axes, outputs, strict=True):
+                one.set_title(shorten(name), fontsize="medium", **LITERAL)
         return cls(list(axes), outer)
 
     def result(self) -> Any:
@@ -113,7 +102,9 @@ class Panels:
     def width(self, names: Sequence[str]) -> float:
         """Estimate the width of each panel beside the names, in points."""
         part = sum(self.outer) / len(self.outer)  # the share of panels with names
-        return width_beside(self.axes[0], part * names_in_points(names))
+        now = width_in_points(self.axes[0])
+        # 0.775: matplotlib's margins before the layout makes room for names
+        return max(now / 0.775 - part * names_in_points(names) - 12, 0.3 * now)
 
     def share(self, axis: str, scale: str) -> None:
         """Give all panels the same limits on one axis, "x" or "y", if they can be compared."""
@@ -298,17 +289,6 @@ def names_in_points(names: Sequence[str]) -> float:
     """Estimate the width of names on the y axis, in points."""
     size = _imported("matplotlib").rcParams["ytick.labelsize"]
     return text_width(max(map(len, names)), font_points(size))
-
-
-def extra_width(names: Sequence[str]) -> float:
-    """Return how much wider a figure must be for names on its left, in inches."""
-    return max(0.0, names_in_points(names) / 72 - 1.6)
-
-
-def width_beside(ax: Axes, names: float) -> float:
-    """Estimate the width of axes once the layout has made room for names, all in points."""
-    now = width_in_points(ax)
-    return max(now / 0.775 - names - 12, 0.3 * now)  # 0.775: matplotlib's margins before it
 
 
 def width_in_points(ax: Axes) -> float:

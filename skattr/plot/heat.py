@@ -36,19 +36,13 @@ def heatmap(
 
     Parameters
     ----------
-    explanation : Explanation
-        What to draw.
-    output : str or int, optional
-        The output, by name or position; all of them by default.
+    explanation, output, centered, ax
+        As in `bar`.
     max_features : int, default 30
         The number of columns with a line each; the others share one last line, their sum.
     max_rows : int, default 500
         Rows drawn. Of more, an evenly spaced part of the ordered rows is drawn, and the axis says
         so.
-    centered : bool, default True
-        Whether to subtract the offset.
-    ax : matplotlib Axes, optional
-        Where to draw, one Axes for each output drawn; a new figure by default.
 
     Returns
     -------

@@ -66,7 +66,10 @@ def regions(
     chosen = output_positions(outputs, output)
     check_count("max_regions", max_regions)
     if domain is None:
-        domain = _ranges(ranges, network.names)
+        if not set(network.names) <= set(ranges):
+            first = network.names[0]
+            raise ValueError(f"domain: give the box to draw, {{{first!r}: (low, high), …}}")
+        domain = [ranges[name] for name in network.names]
     polygons, values = _polygons(network, domain, max_regions)
     titles = [outputs[o] for o in chosen]
     panels = drawing.Panels.of(ax, titles, (6.0, 4.8), (4.4, 3.8))
@@ -75,13 +78,6 @@ def regions(
         drawing.label_x(axes, drawing.shorten(network.names[0]), years=True)
         drawing.label_y(axes, drawing.shorten(network.names[1]), years=True)
     return panels.result()
-
-
-def _ranges(ranges: dict[Any, tuple[float, float]], names: list) -> list[tuple[float, float]]:
-    """Return the range of each column in the background of an explainer."""
-    if not set(names) <= set(ranges):
-        raise ValueError(f"domain: give the box to draw, {{{names[0]!r}: (low, high), …}}")
-    return [ranges[name] for name in names]
 
 
 def _polygons(network: ReluNetwork, domain: Any, most: int) -> tuple[list, list]:
@@ -120,6 +116,5 @@ def _draw(ax: Axes, polygons: list, values: list, label: str) -> None:
     ax.add_collection(edges)
     ax.set_xlim(x.min(), x.max())
     ax.set_ylim(y.min(), y.max())
-    bar = ax.figure.colorbar(mesh, ax=ax, aspect=30, pad=0.02, format=numbers())
+    bar = drawing.colorbar([ax], mesh, format=numbers())
     bar.set_label(f"{label}, {count(len(polygons))} regions", **drawing.LITERAL)
-    bar.outline.set_visible(False)

@@ -9,7 +9,8 @@ import pandas as pd
 from scipy.stats import rankdata
 
 from skattr._inputs import frames
-from skattr.explanation import Explanation, positions
+from skattr._selection import positions
+from skattr.explanation import Explanation
 from skattr.plot import drawing
 from skattr.plot.selection import Selection, check_count
 
@@ -40,18 +41,12 @@ def beeswarm(
 
     Parameters
     ----------
-    explanation : Explanation
-        What to draw.
-    output : str or int, optional
-        The output, by name or position; all of them by default.
+    explanation, output, centered, ax
+        As in `bar`.
     max_features : int, default 20
         The number of columns with a line each; the others share one last line, their sum.
-    centered : bool, default True
-        Whether to subtract the offset.
     max_points : int, default 5000
         Points drawn per line. Of more rows an evenly spaced part is drawn, and the axis says so.
-    ax : matplotlib Axes, optional
-        Where to draw, one Axes for each output drawn; a new figure by default.
 
     Returns
     -------
@@ -102,7 +97,7 @@ def beeswarm(
             for line, column in levels.items():
                 _name_levels(axes, line, drawn[:, line], column, width)
     if not np.isnan(colours).all():
-        _draw_colorbar(panels)
+        draw_colorbar(panels, "value of the column")
     return panels.result()
 
 
@@ -158,7 +153,7 @@ def _keys(data: Any, k: int, values: pd.Series) -> np.ndarray | None:
         return np.array([place[value] for value in values])
     kind = pd.api.types.infer_dtype(values, skipna=True)
     if kind in ("datetime", "datetime64", "date", "timedelta", "timedelta64"):
-        return pd.factorize(values.infer_objects(), sort=True)[0]
+        return pd.factorize(frames.inferred(values), sort=True)[0]
     return None
 
 
@@ -193,12 +188,13 @@ def _scatter(
                            edgecolors=drawing.GREY, **SIZES)  # fmt: skip
         entries.append((rings, "missing"))
     if ordered.any():
-        ax.scatter(x[ordered], y[ordered], s=size, c=rank[ordered], cmap=_low_to_high(), vmin=0,
+        ax.scatter(x[ordered], y[ordered], s=size, c=rank[ordered], cmap=low_to_high(), vmin=0,
                    vmax=1, **SIZES)  # fmt: skip
     return entries
 
 
-def _low_to_high() -> Any:
+def low_to_high() -> Any:
+    """Return the colours of ranks."""
     from matplotlib import colormaps
     from matplotlib.colors import ListedColormap
 
@@ -206,14 +202,14 @@ def _low_to_high() -> Any:
     return ListedColormap(colormaps["plasma"](np.linspace(0.02, 0.86, 256)), "low to high")
 
 
-def _draw_colorbar(panels: drawing.Panels) -> None:
-    """Draw the colour bar, from low to high."""
+def draw_colorbar(panels: drawing.Panels, label: str) -> None:
+    """Draw the colour bar of ranks, from low to high."""
     from matplotlib.cm import ScalarMappable
 
-    colours = ScalarMappable(cmap=_low_to_high())
+    colours = ScalarMappable(cmap=low_to_high())
     bar = drawing.colorbar(panels.axes, colours, aspect=40, ticks=[0, 1])
     bar.ax.set_yticklabels(["low", "high"])
-    bar.set_label("value of the column", labelpad=-12)
+    bar.set_label(label, labelpad=-12, **drawing.LITERAL)
     bar.ax.tick_params(length=0)
 
 

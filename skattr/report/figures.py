@@ -14,11 +14,13 @@ import numpy as np
 import pandas as pd
 
 from skattr._inputs import frames
+from skattr.curves.rounded import rounded
 from skattr.explanation import Explanation
+from skattr.report.settings import Settings
 from skattr.report.tables import Column, spread_rows
 from skattr.report.words import shown
 
-WIDTH, DPI = 5.4, 150  # inches, and dots per inch
+WIDTH, DPI = 5.4, 106  # inches, and dots per inch: about as wide as the page shows them
 COLOURS, SHADES = 48, 128  # of a PNG's palette: of lines and letters, and of a colour scale
 MOST_LEVELS = 200  # levels that a curve is drawn for
 MOST_POINTS = 1000  # of a cloud, and of a line of the beeswarm
@@ -96,23 +98,38 @@ def without_data(explanation: Explanation) -> Explanation:
     )
 
 
-def overview(explanation: Explanation, max_features: int, output: str) -> tuple[Picture, Picture]:
+def overview(
+    importance: Explanation, explanation: Explanation, output: str, settings: Settings
+) -> tuple[Picture, Picture]:
     """Return the pictures of importance and of all values of one output."""
     from skattr import plot
 
+    max_features = settings.max_features
     n = min(max_features, len(explanation.feature_names))
+
+    def with_unit(ax: Any) -> None:
+        if settings.output_unit:
+            ax.set_xlabel(f"{ax.get_xlabel()} in {settings.output_unit}", parse_math=False)
+
+    def bars(ax: Any) -> None:
+        interval = None if importance.importance_by_fold is None else "background"
+        plot.bar(importance, max_features=max_features, interval=interval, ax=ax)
+        with_unit(ax)
+
+    def swarm(ax: Any) -> None:
+        plot.beeswarm(explanation, max_features=max_features, max_points=MOST_POINTS, ax=ax)
+        with_unit(ax)
+
     of = f" of {output}"
     height = 1.0 + 0.28 * n
     return (
         draw(
-            lambda ax: plot.bar(explanation, max_features=max_features, ax=ax),
+            bars,
             f"Bar chart: importance{of}, mean of |centred value|, of {n} columns",
             height,
         ),
         draw(
-            lambda ax: plot.beeswarm(
-                explanation, max_features=max_features, max_points=MOST_POINTS, ax=ax
-            ),
+            swarm,
             f"Beeswarm: centred values{of} of the rows explained, for {n} columns",
             1.3 + 0.45 * n,
             shaded=True,
@@ -131,36 +148,62 @@ def waterfall(explanation: Explanation, row: int, label: str, output: str) -> Pi
     )
 
 
+def add_units(ax: Any, unit: str, output_unit: str) -> None:
+    """Write the units of a column and of the output on the axes of a curve."""
+    from skattr.plot import drawing
+
+    if unit:
+        name, line, rest = ax.get_xlabel().partition("\n")
+        ax.set_xlabel(f"{name} in {unit}{line}{rest}", **drawing.LITERAL)
+    if output_unit:
+        ax.set_ylabel(f"{ax.get_ylabel()} in {output_unit}", **drawing.LITERAL)
+
+
 def panel(
-    curve: Any, column: Column, values: np.ndarray, support: Any, output: str, include_data: bool
+    curve: Any, column: Column, values: np.ndarray, support: Any, output: str, settings: Settings
 ) -> Picture | None:
-    """Draw the curve of a column or, if it has none that is cheap to draw, the rows as points."""
+    """Draw the curve of a column or, if it has none that is cheap to draw, the rows as points.
+
+    Without data only steps are drawn, at round numbers.
+    """
+    include_data = settings.include_data
     if column.is_group or (not include_data and (curve is None or curve.kind != "steps")):
         return None
-    if curve is None or not _is_drawn(curve):
-        return _cloud(column, values, output, "" if curve is None else curve.scale)
+    if curve is None or not is_drawn(curve):
+        scale = "" if curve is None else curve.scale
+        return _cloud(column, values, output, scale, settings.output_unit)
     from skattr import plot
 
     data = column.parts[0] if include_data else None
+    curve = curve if include_data else rounded(curve)
+
+    def paint(ax: Any) -> None:
+        band = "background" if curve.n_folds else None
+        plot.curve(curve, data=data, support=support if include_data else None, band=band, ax=ax)
+        add_units(ax, column.unit, settings.output_unit)
+
     return draw(
-        lambda ax: plot.curve(curve, data=data, support=support if include_data else None, ax=ax),
+        paint,
         f"Curve: centred attribution of {column.name} to {output}, as a function of its value",
         3.8 if curve.kind == "levels" else 3.2,  # names of levels stand upright
     )
 
 
-def _is_drawn(curve: Any) -> bool:
+def is_drawn(curve: Any) -> bool:
+    """Return whether the curve is drawn: it has few levels, and no model is evaluated for it."""
     if curve.kind == "levels":
         return len(curve.to_frame()) <= MOST_LEVELS
     return curve.kind != "function"  # which would evaluate the model again
 
 
-def _cloud(column: Column, values: np.ndarray, output: str, scale: str) -> Picture | None:
+def _cloud(
+    column: Column, values: np.ndarray, output: str, scale: str, output_unit: str
+) -> Picture | None:
     """Draw the rows explained as points (x_j, value)."""
     if column.is_level:
         return None
     rows = spread_rows(len(values), MOST_POINTS)
-    x, dates = _axis(column.parts[0].iloc[rows])
+    x, dates = axis_places(column.parts[0].iloc[rows])
     if not np.isfinite(x.astype(float)).any():
         return None
 
@@ -173,12 +216,13 @@ def _cloud(column: Column, values: np.ndarray, output: str, scale: str) -> Pictu
             drawing.date_ticks(ax, 7)
         drawing.label_x(ax, shown(column.name, 40), years=True)
         drawing.label_y(ax, drawing.value_label(True, scale, output))
+        add_units(ax, column.unit, output_unit)
 
     alt = f"Points: centred values of {column.name} for {output} at the rows explained"
     return draw(paint, alt, 3.0)
 
 
-def _axis(column: pd.Series) -> tuple[np.ndarray, bool]:
+def axis_places(column: pd.Series) -> tuple[np.ndarray, bool]:
     """Return the places of raw values on an axis, and whether they are dates."""
     if column.dtype.kind == "m":
         return column.dt.total_seconds().to_numpy(), False

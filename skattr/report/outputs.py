@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +11,8 @@ import numpy as np
 from skattr._utils.numbers import decimals, formatter, small
 from skattr.explanation import Explanation
 from skattr.report import figures
+from skattr.report.how_sure import Intervals, how_sure
+from skattr.report.rows import ExplainedRows
 from skattr.report.settings import Settings
 from skattr.report.tables import Column
 from skattr.report.words import shown
@@ -22,13 +25,13 @@ def table_data(
     rows: np.ndarray,
     labels: list[str],
     settings: Settings,
+    shapley: Explanation | None,
 ) -> dict[str, Any]:
     """Return the data of the table and of the row picker: the rows, and the values per output."""
     part = explanation[rows]
     outputs = []
     for name in part.output_names[: settings.max_outputs]:
         one = part.select(name)
-        values = one.values[:, top]
         prediction = one.predictions
         error = None if one.std_error is None else one.std_error[:, top]
         places = decimals(one.values)
@@ -36,9 +39,10 @@ def table_data(
             {
                 "name": shown(name),
                 "decimals": places,
-                "base": _rounded(one.base_value, places),
-                "values": _rounded(values, places),
-                "rest": _rounded(one.values.sum(axis=1) - values.sum(axis=1), places),
+                **_values(one, top, places, _rounded),
+                "shapley": None
+                if shapley is None
+                else _values(shapley.select(name), top, places, _shortened),
                 "prediction": None if prediction is None else _rounded(prediction, places),
                 "error": None if error is None else _rounded(error, places),
             }
@@ -54,6 +58,20 @@ def table_data(
     }
 
 
+def _values(
+    one: Explanation, top: np.ndarray, places: int, write: Callable[..., Any]
+) -> dict[str, Any]:
+    """Return what rows begin with, the values of some columns, and the sum of the others."""
+    values = one.values[:, top]
+    return {
+        "base": write(np.asarray(one.start), places),
+        "values": write(values, places),
+        "rest": write(one.values.sum(axis=1) - values.sum(axis=1), places)
+        if len(top) < one.values.shape[1]
+        else [0] * len(values),
+    }
+
+
 def _rounded(values: Any, places: int) -> Any:
     """Return numbers for JSON: six digits, more if decimals need them; None if not finite."""
     if np.ndim(values) > 0:
@@ -64,35 +82,59 @@ def _rounded(values: Any, places: int) -> Any:
     return six if places < 0 or abs(six) < 10.0 ** (6 - places) else round(float(values), places)
 
 
+def _shortened(values: np.ndarray, places: int) -> Any:
+    """Return numbers for JSON with two decimals more than are printed."""
+    return _rounded(values, places) if places < 0 else np.round(values, places + 2).tolist()
+
+
 def output_parts(
-    explanation: Explanation,
+    explained: ExplainedRows,
     o: int,
     columns: list[Column],
     top: np.ndarray,
     rows: np.ndarray,
     labels: list[str],
     settings: Settings,
+    shapley: Explanation | None,
+    n_background: int,
 ) -> dict[str, Any]:
     """Return the figures and panels of output o."""
-    name = explanation.output_names[o]
-    one = explanation.select(name)
+    name = explained.explanation.output_names[o]
+    one = explained.explanation.select(name)
     safe = shown(name)
-    drawn = one if settings.include_data else figures.without_data(one)
-    drawn = replace(drawn, feature_names=tuple(c.name for c in columns), output_names=(safe,))
-    importance, beeswarm = figures.overview(drawn, settings.max_features, safe)
-    size = np.abs(one.values).mean(axis=0)
+
+    def to_draw(part: Explanation) -> Explanation:
+        part = part if settings.include_data else figures.without_data(part)
+        return replace(part, feature_names=tuple(c.name for c in columns), output_names=(safe,))
+
+    drawn = to_draw(one)
+    in_rows = drawn[rows] if shapley is None else to_draw(shapley.select(name))
+    importance, beeswarm = figures.overview(
+        to_draw(explained.importance().select(name)), drawn, safe, settings
+    )
+    size = explained.size if explained.size.ndim == 1 else explained.size[:, o]
     write = formatter(size)
+    intervals = Intervals.of(explained, o)
     return {
         "name": safe,
         "importance": importance,
         "beeswarm": beeswarm,
         "ranking": [
-            (columns[j].name, write(size[j]), _share(size, j))
+            (
+                columns[j].name,
+                write(size[j]),
+                _share(size, j),
+                "" if intervals is None else intervals.importance(j),
+            )
             for j in np.argsort(-size, kind="stable")[: settings.max_features]  # as in the figure
         ],
-        "panels": [_panel(one, o, j, columns[j], size, settings) for j in top],
+        "interactions": None,
+        "comparison": None,
+        "slices": None,
+        "how_sure": [] if intervals is None else how_sure(intervals, columns, top, n_background),
+        "panels": [_panel(one, o, j, columns[j], size, settings, intervals) for j in top],
         # names of bars hold raw values; the table has all numbers
-        "waterfalls": _waterfalls(drawn, rows, labels, safe) if settings.include_data else [],
+        "waterfalls": _waterfalls(in_rows, labels, safe) if settings.include_data else [],
     }
 
 
@@ -101,15 +143,19 @@ def _share(size: np.ndarray, j: int) -> str:
 
 
 def _panel(
-    one: Explanation, o: int, j: int, column: Column, size: np.ndarray, settings: Settings
+    one: Explanation,
+    o: int,
+    j: int,
+    column: Column,
+    size: np.ndarray,
+    settings: Settings,
+    intervals: Intervals | None,
 ) -> dict[str, Any]:
     curve, reason = column.curve_of(o), column.reason
     values = one.values[:, j]
     support = None if one.support is None else one.support[:, j]
     write = formatter(values)
-    picture = figures.panel(
-        curve, column, values, support, shown(one.output_names[0]), settings.include_data
-    )
+    picture = figures.panel(curve, column, values, support, shown(one.output_names[0]), settings)
     if picture is None and not reason:
         reason = (
             "The curve shows values of the data, so it is left out: include_data=False."
@@ -120,15 +166,19 @@ def _panel(
         ("importance", f"{formatter(size)(size[j])} ({_share(size, j)} of all)"),
         ("centred values", f"{write(values.min())} to {write(values.max())}"),
     ]
+    if intervals is not None:
+        numbers.append(("95 % interval", intervals.about(j)))
     if one.std_error is not None:
         numbers.append(("largest standard error", small(one.std_error[:, j].max())))
     if support is not None:
         numbers.append(("least support", f"{support.min():.1f} rows"))
     if curve is not None:
-        numbers.append(("curve", _kind_in_words(curve)))
+        numbers.append(("curve", _kind_in_words(curve, settings.include_data)))
     heading, lines = column.table(values) if settings.include_data else (("", ""), [])
     return {
         "name": column.name,
+        "unit": column.unit,
+        "description": column.description,
         "picture": picture,
         "reason": reason,
         "numbers": numbers + column.facts(settings.include_data),
@@ -137,17 +187,18 @@ def _panel(
     }
 
 
-def _kind_in_words(curve: Any) -> str:
+def _kind_in_words(curve: Any, include_data: bool) -> str:
+    if not include_data:
+        return f"{curve.kind}, read at round numbers" if curve.kind == "steps" else curve.kind
     if curve.kind == "function":
         return "a function, evaluated at the rows explained"
-    return f"{curve.kind}, {len(curve.to_frame()):,} of them"
+    frame = curve.to_frame()
+    shown = frame[frame["kind"] == "level"] if curve.kind == "levels" else frame
+    return f"{curve.kind}, {len(shown):,} of them"
 
 
-def _waterfalls(
-    drawn: Explanation, rows: np.ndarray, labels: list[str], output: str
-) -> list[figures.Picture]:
+def _waterfalls(part: Explanation, labels: list[str], output: str) -> list[figures.Picture]:
     """Return the waterfalls of the rows shown with the lowest, median and highest prediction."""
-    part = drawn[rows]
     height = part.values.sum(axis=1) if part.predictions is None else part.predictions
     order = np.argsort(height, kind="stable")
     picked = dict.fromkeys(int(order[i]) for i in (0, len(order) // 2, -1))

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import os
+import re
 import time
 from dataclasses import replace
 from importlib import resources
@@ -14,12 +15,25 @@ from typing import Any
 import numpy as np
 
 from skattr._utils.numbers import fixed
-from skattr.explanation import Explanation
-from skattr.report import facts, figures
+from skattr.report import figures
+from skattr.report.changes import changes
+from skattr.report.charts import charts
+from skattr.report.checks import checks
+from skattr.report.comparison import Other, compare
+from skattr.report.interactions import find_interactions, interactions
 from skattr.report.outputs import output_parts, table_data
+from skattr.report.rows import ExplainedRows
+from skattr.report.sentences import Facts, plain_words
 from skattr.report.settings import Settings
+from skattr.report.shares import shapley_rows
+from skattr.report.slices import find_slices, slice_tables
+from skattr.report.summary import code, subtitle, summary
 from skattr.report.tables import Column, row_labels, spread_rows
+from skattr.report.warnings import warnings
+from skattr.report.what_if import what_if
 from skattr.report.words import measure_in_words, measure_text, shown
+
+SCRIPTS = ("base", "tabs", "table", "row", "what_if", "chart", "swarm", "columns", "start")
 
 
 def template_environment() -> Any:
@@ -43,58 +57,96 @@ def template_environment() -> Any:
 def page(
     environment: Any,
     explainer: Any,
-    explanation: Explanation,
+    explained: ExplainedRows,
     settings: Settings,
     path: str,
     start: float,
+    other: Other | None,
 ) -> str:
-    """Return the HTML about a centred explanation."""
+    """Return the HTML about explained rows; `other` is the explainer to compare with."""
+    explanation, size = explained.explanation, explained.size
     rows = spread_rows(len(explanation), settings.max_rows)
-    order = _by_importance(explanation)
+    order = np.argsort(-size.reshape(len(size), -1).mean(axis=1), kind="stable")
     top = order[: settings.max_features]
-    all_columns = [Column(explanation, j) for j in range(len(explanation.feature_names))]
+    all_columns = [
+        Column(explanation, j, *settings.about(name))
+        for j, name in enumerate(explanation.feature_names)
+    ]
     for j, column in enumerate(all_columns):
         if j in top or column.is_level:  # to draw it, or to find levels the model does not know
             column.find_curve(explainer, j in top)
-    labels = row_labels(explanation, rows, settings.include_data)
-    table = table_data(explanation, [all_columns[j] for j in top], top, rows, labels, settings)
+    labels = row_labels(explained, rows, settings.include_data)
+    shapley = shapley_rows(explainer, explained, rows)
+    shown_columns = [all_columns[j] for j in top]
+    table = table_data(explanation, shown_columns, top, rows, labels, settings, shapley)
+    places = [output["decimals"] for output in table["outputs"]]
+    table["unit"] = settings.output_unit
+    table["what_if"] = what_if(explainer, explanation, shown_columns, top, rows, places, settings)
+    table["charts"] = charts(shown_columns, rows, table["what_if"], settings)
+    table["changes"] = changes(explainer, explanation, shown_columns, rows, settings)
+    slices = find_slices(explanation, settings)
     with figures.style():
         outputs = [
-            output_parts(explanation, o, all_columns, top, rows, labels, settings)
+            output_parts(
+                explained,
+                o,
+                all_columns,
+                top,
+                rows,
+                labels,
+                settings,
+                shapley,
+                explainer.n_background_,
+            )
             for o in range(min(settings.max_outputs, len(explanation.output_names)))
         ]
+        parts = find_interactions(explainer, explanation)
+        if parts is not None:
+            for o, output in enumerate(outputs):
+                output["interactions"] = interactions(explainer, explained, parts, o, settings)
+        for o, output in enumerate(outputs):
+            if other is not None:
+                output["comparison"] = compare(explainer, explained, other, o, settings)
+            if slices is not None:
+                output["slices"] = slice_tables(
+                    slices, explanation.output_names[o], settings.slices
+                )
+    notes = warnings(explainer, explanation, all_columns, settings.include_data)
+    for o, output in enumerate(outputs):
+        output["sentences"] = plain_words(
+            Facts(
+                explainer, explained, o, all_columns, top, output["interactions"], notes, settings
+            )
+        )
     words, formula = measure_in_words(explainer.measure_)
-    checked = facts.checks(explainer, explanation, rows, top)
+    checked = checks(explainer, explanation, rows, top)
     spent = f"; the whole report {time.perf_counter() - start:.1f} s"
     settings = replace(settings, run_time=settings.run_time + spent)
-    script, css = _read("report.js"), _read("style.css")
+    script, css = _script(), _read("style.css")
     return environment.get_template("template.html.j2").render(
         settings=settings,
-        subtitle=facts.subtitle(explainer, explanation),
+        subtitle=subtitle(explainer, explained),
         policy=_policy(script, css),
         script=_safe(script),
         css=_safe(css),
         data=_safe(as_json(table)),
-        summary=facts.summary(explainer, explanation, settings),
+        summary=summary(explainer, explained, settings),
         measure=shown(measure_text(explainer.measure_, settings.include_data), 600),
         words=words,
         formula=formula,
-        warnings=facts.warnings(explainer, explanation, all_columns, settings.include_data),
-        limits=_limits(explanation, rows, settings),
+        warnings=notes,
+        limits=_limits(explained, rows, settings),
         outputs=outputs,
         table=table,
+        slices_name="" if settings.slices is None else shown(settings.slices),
+        shared=shapley is not None,
+        measure_name=shown(explainer.measure_.in_words()),
         checks=checked,
+        has_bands=explanation.background_error is not None,
         number=_number,
-        code=facts.code(
-            explainer, os.path.basename(path), settings.changed(), settings.include_data
-        ),
+        code=code(explainer, os.path.basename(path), settings, other is not None),
         describe=_shown_lines(explainer.describe()) if settings.include_data else "",
     )
-
-
-def _by_importance(explanation: Explanation) -> np.ndarray:
-    size = np.abs(explanation.values).mean(axis=0)
-    return np.argsort(-size.reshape(len(size), -1).mean(axis=1), kind="stable")
 
 
 def _shown_lines(text: str) -> str:
@@ -102,20 +154,31 @@ def _shown_lines(text: str) -> str:
     return "\n".join(shown(line, 400) for line in text.splitlines())
 
 
-def _limits(explanation: Explanation, rows: np.ndarray, settings: Settings) -> list[dict]:
+def _limits(explained: ExplainedRows, rows: np.ndarray, settings: Settings) -> list[dict]:
     """Return which parts are not shown completely, and the code that shows all of them."""
-    n, g = explanation.values.shape[:2]
+    n, g = explained.n_rows, len(explained.size)
+    explanation = explained.explanation
     sizes = [
         ("rows", "max_rows", len(rows), n),
         ("columns", "max_features", settings.max_features, g),
         ("outputs", "max_outputs", settings.max_outputs, len(explanation.output_names)),
     ]
     how = {
-        "rows": "The table shows rows spread evenly over all; the figures show all rows.",
+        "rows": "The table shows rows spread evenly over all; the figures show all rows."
+        if not explained.is_sample
+        else "They are spread evenly over all.",
         "columns": "The most important ones are shown; the others are summed up.",
         "outputs": "The first ones are shown.",
     }
-    return [
+    some = {
+        "what": "rows",
+        "shown": f"{len(explanation):,}",
+        "of": n,
+        "how": "Figures, panels, warnings and checks are of rows spread evenly over all; "
+        "importance is that of all rows.",
+        "code": "write_report(explainer, X, path, explanation=explainer.explain(X))",
+    }
+    return [some] * explained.is_sample + [
         {
             "what": what,
             "shown": f"{most:,}",
@@ -126,6 +189,18 @@ def _limits(explanation: Explanation, rows: np.ndarray, settings: Settings) -> l
         for what, name, most, all_ in sizes
         if most < all_
     ]
+
+
+def _script() -> str:
+    """Return the JavaScript of the page as one function, without spaces and comments in it."""
+    lines = "\n".join(_read(f"js/{name}.js") for name in SCRIPTS).splitlines()
+    text = "\n".join(line.strip() for line in lines)
+    text = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
+    for sign in ("=>", "===", "!==", "&&", "||", "+=", "<=", ">="):  # which no text has
+        text = text.replace(f" {sign} ", sign)
+    text = text.replace("{ ", "{").replace(" }", "}").replace(") {", "){")
+    text = re.sub(r"\n+", "\n", text)
+    return f'"use strict";(() => {{\n{text}\n}})();'
 
 
 def _read(name: str) -> str:

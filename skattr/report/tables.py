@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 
 from skattr._inputs import frames
+from skattr._selection import positions
 from skattr._utils.numbers import count, formatter
 from skattr.curves import Curve
-from skattr.explanation import Explanation, positions
+from skattr.explanation import Explanation
 from skattr.report.words import shown, shown_value
 
 LEVELS = 12  # levels of a column that its panel lists
@@ -22,19 +23,23 @@ def spread_rows(n: int, max_rows: int) -> np.ndarray:
     return np.unique(np.linspace(0, n - 1, min(n, max_rows)).astype(np.intp))
 
 
-def row_labels(explanation: Explanation, rows: np.ndarray, include_data: bool) -> list[str]:
-    """Return the index labels of rows; without data their positions."""
-    data = explanation.data
+def row_labels(explained: Any, rows: np.ndarray, include_data: bool) -> list[str]:
+    """Return the index labels of some explained rows; without data their positions."""
+    data = explained.explanation.data
     if include_data and isinstance(data, pd.DataFrame):
         return [shown_value(label) for label in data.index[rows].to_flat_index()]
-    return [str(row) for row in rows.tolist()]
+    return [str(row) for row in explained.positions[rows].tolist()]
 
 
 class Column:
     """The raw values and the values of one attribution, and its curve or why it has none."""
 
-    def __init__(self, explanation: Explanation, j: int) -> None:
+    def __init__(
+        self, explanation: Explanation, j: int, unit: str = "", description: str = ""
+    ) -> None:
         self.name = shown(explanation.feature_names[j])
+        self.unit = unit
+        self.description = description
         columns = positions(explanation.data, explanation.columns[j : j + 1])[0]
         self.label = explanation.feature_names[j]
         self.parts = [_series(explanation.data, k) for k in columns]
@@ -44,6 +49,11 @@ class Column:
         self.curve: Curve | None = None
         self.reason = ""
         self.is_level = self.is_group or frames.is_level(explanation.data, columns[0])
+
+    @property
+    def title(self) -> str:
+        """The name with the description, if there is one."""
+        return f"{self.name} ({self.description})" if self.description else self.name
 
     @cached_property
     def missing(self) -> np.ndarray:
@@ -109,12 +119,26 @@ class Column:
             return ("level", "rows"), self._levels(values, write)
         return ("value", "which is the"), self._quartiles(values, write)
 
-    def _levels(self, values: np.ndarray, write: Any) -> list[tuple[str, str, str]]:
+    def level_means(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the names of the levels of the rows, "missing" among them, and mean values."""
+        names, counts, means = self._counted(values)
+        there = counts > 0
+        return np.array(names, object)[there], means[there]
+
+    def level_counts(self) -> dict[str, int]:
+        """Return the number of rows of each level of the rows, "missing" among them."""
+        names, counts, _ = self._counted(np.zeros(len(self.parts[0])))
+        return dict(zip(names, counts.tolist(), strict=True))
+
+    def _counted(self, values: np.ndarray) -> tuple[list[str], np.ndarray, np.ndarray]:
         codes, levels = pd.factorize(_as_keys(self.parts[0]))
         names = [*map(shown_value, levels), "missing"]  # whose code is -1, the last
         codes = np.where(codes < 0, len(levels), codes)
         counts = np.bincount(codes, minlength=len(names))
-        means = np.bincount(codes, values, minlength=len(names)) / np.maximum(counts, 1)
+        return names, counts, np.bincount(codes, values, len(names)) / np.maximum(counts, 1)
+
+    def _levels(self, values: np.ndarray, write: Any) -> list[tuple[str, str, str]]:
+        names, counts, means = self._counted(values)
         order = [c for c in np.argsort(-counts, kind="stable") if counts[c]]
         found = [(names[c], count(counts[c]), write(means[c])) for c in order[:LEVELS]]
         if len(order) > LEVELS:
@@ -142,7 +166,7 @@ def _series(data: Any, k: int) -> pd.Series:
     column = frames.column(data, k)
     if isinstance(column, pd.Series):
         return column
-    return pd.Series(frames.to_array(column))
+    return frames.inferred(frames.to_array(column))
 
 
 def _as_keys(column: pd.Series) -> pd.Series:

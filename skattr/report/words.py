@@ -35,6 +35,15 @@ MEASURES: dict[str, tuple[str, str]] = {  # class -> (the attribution is …, fo
         "f with the row's own value and the other columns at their lowest",
         "f(xⱼ, l₋ⱼ)",
     ),
+    "Shapley": (
+        "the mean difference that the row's own value makes when its values are put in one after "
+        "the other, in all orders",
+        "E[v(S ∪ j) − v(S)], S the columns before j in a random order",
+    ),
+    "Banzhaf": (
+        "the mean difference that the row's own value makes to all sets of its other values",
+        "E[v(S ∪ j) − v(S)], S a random set of other columns",
+    ),
     "Stieltjes": ("the integral of f against an integrand of the user's own", "∫ f dgⱼ,ₓ"),
     "Density": ("the integral of f times a density of the user's own", "∫ f hⱼ,ₓ dy"),
     "Sampler": ("the mean of f over points that a function of the user's own draws", "E f(Yⱼ,ₓ)"),
@@ -42,6 +51,7 @@ MEASURES: dict[str, tuple[str, str]] = {  # class -> (the attribution is …, fo
     "Dirac": ("the prediction itself", "f(x)"),
     "Baseline": ("the prediction at one fixed point p", "f(p)"),
 }
+_AS_SET = ("the row's own value", "these values")  # of a measure that coalitions are made of
 EXPECTATIONS: dict[str, tuple[str, str]] = {  # law -> the same
     "joint": ("the mean of f over the background", "E f(X)"),
     "product": ("the mean of f, as if all columns were independent", "E f(X⊥)"),
@@ -118,10 +128,13 @@ def _sum(terms: list[tuple[float, str]], minus: str = "-", times: str = "*") -> 
 
 
 def _private(measure: Measure) -> str:
-    known = (str, int, float, type(None))
-    if all(isinstance(value, known) for value in measure.get_params().values()):
-        return repr(measure)
-    return f"{type(measure).__name__}(...)"
+    """Return a measure as code, with its parameters only if these are settings, not data."""
+    name = type(measure).__name__
+    settings = (str, int, float, type(None), Measure)  # parameters of inner measures are among them
+    plain = all(isinstance(v, settings) for v in measure.get_params().values())
+    own_point = name in ("Baseline", "Atoms", "Stieltjes", "Density", "Sampler")
+    known = (name in MEASURES and not own_point) or name == "Expectation"
+    return repr(measure) if known and plain else f"{name}(...)"
 
 
 def _term(measure: Measure) -> tuple[str, str]:
@@ -129,6 +142,10 @@ def _term(measure: Measure) -> tuple[str, str]:
     if name == "Expectation":
         return EXPECTATIONS[measure.get_params()["law"]]
     if name in MEASURES:
-        return MEASURES[name]
+        words, symbol = MEASURES[name]
+        inner = measure.get_params(deep=False).get("measure")
+        if isinstance(inner, Measure):  # of coalitions
+            words += f"; a set of values is worth {_term(inner)[0].replace(*_AS_SET)}"
+        return words, symbol
     first = (type(measure).__doc__ or name).strip().splitlines()[0].rstrip(".")
     return first, f"∫ f d{name}"

@@ -11,10 +11,13 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skattr._files.writing import check_writable, whole_file
-from skattr._utils.messages import brief
+from skattr._utils.messages import brief, check_flag
 from skattr.explanation import Explanation
+from skattr.report.changes import check_target
+from skattr.report.comparison import Other, check_outputs
 from skattr.report.page import page, template_environment
-from skattr.report.settings import MAX_OUTPUTS, Settings
+from skattr.report.rows import ExplainedRows
+from skattr.report.settings import Settings
 from skattr.report.words import shown
 
 
@@ -27,22 +30,32 @@ def write_report(
     features: Any = None,
     max_rows: int = 500,
     max_features: int = 20,
-    max_outputs: int = MAX_OUTPUTS,
+    max_outputs: int = 5,
     include_data: bool = True,
+    units: dict[Any, str] | None = None,
+    output_unit: str = "",
+    descriptions: dict[Any, str] | None = None,
+    target: Any = None,
+    slices: Any = None,
+    labels: tuple[str, str] = ("first", "second"),
     explanation: Explanation | None = None,
 ) -> str:
     """Explain rows and write one HTML file about them, which needs no network and no other file.
 
-    It shows centred values: importance, a beeswarm, a panel with the curve of each column, a table
-    of rows that can be sorted and searched, the waterfall of one row, warnings, checks, and the
-    code that makes the report again. It can be read without JavaScript.
+    It says in a few sentences what the model does, and shows centred values: importance, a
+    beeswarm, a panel with the curve of each column, a table of rows that can be sorted and
+    searched, the waterfall of one row, what it would be with another value of a column, warnings,
+    checks, and the code that makes the report again. It can be read without JavaScript.
 
     Parameters
     ----------
-    explainer : fitted MeasureExplainer
-        The explainer.
-    X : DataFrame or array (n, d)
-        The rows to explain. Importance and beeswarm are those of all of them.
+    explainer : fitted MeasureExplainer, or list of two
+        The explainer. Two of them are compared: the report is about the second, with a section on
+        what changed since the first, column by column.
+    X : DataFrame or array (n, d), or list of two for two explainers
+        The rows to explain. If they are many (four million numbers), they are explained in blocks:
+        importance is that of all rows, and the figures and checks are those of rows spread evenly
+        over X, which the report says.
     path : path
         The file. It is replaced as a whole or not at all.
     title : str, optional
@@ -57,10 +70,27 @@ def write_report(
         Outputs (classes) shown, the first ones.
     include_data : bool, default=True
         Whether the file may contain raw values. If not, it has neither values of X nor index
-        labels: rows are named by their positions, and columns of levels have no curve. Curves of
-        numbers still show the model's thresholds.
+        labels, nor the model's thresholds, which may be values of the data: rows are named by their
+        positions, steps are drawn at round numbers, and other curves are left out. Attributions,
+        predictions, classes and the names of columns are shown.
+    units : dict, optional
+        Units of columns, by name: {"area": "m²"}.
+    output_unit : str, optional
+        The unit of the output: "€".
+    descriptions : dict, optional
+        Descriptions of columns, by name: {"area": "living area"}.
+    target : float or class, optional
+        A prediction that rows are to reach, from either side, or a class: the report tells for 100
+        rows which change of one column does it, as `counterfactual` finds it. By default the middle
+        of a classifier of two classes, and nothing for other models. Black boxes have none.
+    slices : column, optional
+        A column of X whose levels or intervals are compared by importance and mean effects, as
+        `metrics.by_slice` does.
+    labels : two str, default=("first", "second")
+        The names of two explainers.
     explanation : Explanation, optional
-        `explainer.explain(X)`, if there is one already; `features` is then ignored.
+        `explainer.explain(X)` of one explainer, if there is one already; `features` is then
+        ignored.
 
     Returns
     -------
@@ -83,23 +113,83 @@ def write_report(
     for name, value in limits.items():
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
             raise ValueError(f"{name} must be an integer of at least 1, got {brief(value)}")
-    _check_order(explainer, X, path)
+    check_flag("include_data", include_data)
+    explainers, tables = _as_lists(explainer, X)
+    for each, table in zip(explainers, tables, strict=True):
+        _check_order(each, table, path)
     check_writable(path)
-    check_is_fitted(explainer)
+    for each in explainers:
+        check_is_fitted(each)
+    explainer, X = explainers[-1], tables[-1]
+    if len(explainers) == 2:
+        check_outputs([tuple(each.output_names_) for each in explainers])
+        if explanation is not None:
+            raise ValueError("explanation= is for one explainer; leave it out, and give X")
+    target = check_target(explainer, target)
     environment = template_environment()
     start = time.perf_counter()
     run_time = "explanation given"
     if explanation is None:
-        explanation = explainer.explain(X, features=features)
+        explained = ExplainedRows.explained(explainer, X, features)
         run_time = f"explaining took {time.perf_counter() - start:.2f} s"
-    _check_explanation(explainer, explanation, X)
+    else:
+        _check_explanation(explainer, explanation, X)
+        explained = ExplainedRows.of(explanation)
+    other = None
+    if len(explainers) == 2:
+        same = tables[0] is tables[1] and not explained.is_sample
+        other = Other.of(explainers[0], tables[0], features, explained, same)
     date = datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z")
     heading = "Feature attributions" if title is None else shown(title, 200)
-    settings = Settings(heading, **limits, include_data=include_data, run_time=run_time, date=date)
-    html = page(environment, explainer, explanation.centered(), settings, os.fspath(path), start)
+    names = explained.explanation.feature_names
+    settings = Settings(
+        heading, run_time, date, **limits, include_data=include_data,
+        units=_by_name("units", units, names), output_unit=_text("output_unit", output_unit),
+        descriptions=_by_name("descriptions", descriptions, names),
+        target=target, slices=slices, labels=_check_labels(labels),
+    )  # fmt: skip
+    html = page(environment, explainer, explained, settings, os.fspath(path), start, other)
     with whole_file(path) as file:
         file.write(html.encode("utf-8"))
     return os.fspath(path)
+
+
+def _as_lists(explainer: Any, X: Any) -> tuple[list[Any], list[Any]]:
+    """Return one or two explainers, and the table of each."""
+    if not isinstance(explainer, list | tuple):
+        return [explainer], [X]
+    if len(explainer) != 2:
+        raise ValueError(f"one explainer or two can be reported, got {len(explainer)}")
+    two = isinstance(X, list | tuple) and len(X) == 2 and all(hasattr(x, "shape") for x in X)
+    return list(explainer), list(X) if two else [X, X]
+
+
+def _check_labels(labels: Any) -> tuple[str, str]:
+    if not isinstance(labels, list | tuple) or len(labels) != 2:
+        raise ValueError(f"labels must be two names, got {brief(labels)}")
+    first, second = (_text("labels", label) for label in labels)
+    return first, second
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be a str, got {brief(value)}")
+    return shown(value)
+
+
+def _by_name(argument: str, given: Any, names: tuple[Any, ...]) -> dict[Any, str]:
+    """Check a dict of texts by the name of a column."""
+    if given is None:
+        return {}
+    if not isinstance(given, dict):
+        raise TypeError(f"{argument} must be a dict {{column: text}}, got {brief(given)}")
+    unknown = [name for name in given if name not in names]
+    if unknown:
+        raise ValueError(
+            f"{argument} has {brief(unknown[0])}, which is not explained; there are "
+            f"{brief(list(names))}"
+        )
+    return {name: _text(f"{argument}[{name!r}]", value) for name, value in given.items()}
 
 
 def _check_order(explainer: Any, X: Any, path: Any) -> None:

@@ -14,7 +14,7 @@ from skattr.engines import Rows
 from skattr.pieces import Grid, Output, Pieces, as_pieces, choose_output
 from skattr.pieces.preprocessing.row_independence import check_row_independence
 
-BLOCK = 2**21  # numbers of X that are encoded together, which bounds memory
+BLOCK = 2**21  # numbers of X, or values, that are computed together, which bounds memory
 
 
 class ReadModel:
@@ -82,7 +82,7 @@ class ReadModel:
         check_row_independence(estimator, X, self.row.X)
         if self.refuted is not None:
             self._pieces = None
-            warnings.warn(f"{self.refuted}; it is explained as a black box", stacklevel=4)
+            warnings.warn(f"{self.refuted}; it is explained as a black box", stacklevel=5)
 
     @property
     def pieces(self) -> Pieces:
@@ -97,14 +97,26 @@ class ReadModel:
         if self.grid is not None and self.grid is not self.pieces.grid:  # pieces were read again
             self.grid.name_levels(X)
 
-    def refuse_open_columns(self) -> None:
+    def _grids(self) -> list[Grid]:
+        return [addend.grid for addend in self.pieces.addends if addend.grid is not None]
+
+    def anonymous_columns(self) -> list[int]:
+        """Return the columns of levels for which the model keeps no names."""
+        return sorted({k for g in self._grids() for k, c in enumerate(g.cells) if c.anonymous})
+
+    def name_seen_levels(self, levels: dict[int, list[Any]]) -> None:
+        """Learn the names of levels from those that batches of the background have."""
+        for k, values in levels.items():
+            if values:
+                self.name_levels(self.rows_with({k: values}))
+
+    def refuse_open_columns(self, what: str = "partial_fit") -> None:
         """Raise if the cells of a column depend on the data, so that batches differ."""
-        grids = [addend.grid for addend in self.pieces.addends if addend.grid is not None]
-        columns = sorted({k for grid in grids for k in grid.open_columns})
+        columns = sorted({k for grid in self._grids() for k in grid.open_columns})
         if columns:
             names = [self.names[k] for k in columns]
             raise ValueError(
-                f"partial_fit: the cells of the columns {names} depend on the data, because of the "
+                f"{what}: the cells of the columns {names} depend on the data, because of the "
                 "steps in front of the model; use fit with the whole background"
             )
 
@@ -114,7 +126,7 @@ class ReadModel:
 
     def blocks(self, X: Any) -> list[slice]:
         """Return ranges of rows that are encoded together."""
-        step = max(256, BLOCK // len(self.names))
+        step = max(256, BLOCK // (len(self.names) * len(self.output.names)))
         return [slice(start, start + step) for start in range(0, len(X), step)]
 
     def encode(self, X: Any, pieces: Pieces | None) -> tuple[Pieces | None, Rows]:
@@ -129,13 +141,14 @@ class ReadModel:
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the output at rows, (n,), or (n, k) for several outputs."""
-        blocks = [self.output(frames.take_rows(X, block)) for block in self.blocks(X)]
-        result = np.concatenate(blocks)
+        result = np.empty((len(X), len(self.output.names)))
+        for block in self.blocks(X):
+            result[block] = self.output(frames.take_rows(X, block))
         return result[:, 0] if result.shape[1] == 1 else result
 
-    def rows_with(self, k: int, values: Any) -> Any:
-        """Return copies of `row` with the values of one column replaced."""
-        return frames.with_columns(self.row.X, {k: values})
+    def rows_with(self, columns: dict[int, Any]) -> Any:
+        """Return copies of `row` with the values of some columns replaced."""
+        return frames.with_columns(self.row.X, columns)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_pieces": None}

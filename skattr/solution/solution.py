@@ -2,179 +2,211 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 
+from skattr._inputs import frames
+from skattr._utils.parallel import in_order
 from skattr.attributions import Attributions
-from skattr.curves.base import ColumnFunction
+from skattr.curves.base import ColumnFunction, Function
 from skattr.curves.by_code import ByCode, Constant
 from skattr.curves.sums import add_up
-from skattr.engines import Rows, RunOptions
+from skattr.engines import Request, Rows, RunOptions
 from skattr.engines.base import join_certificates
 from skattr.engines.estimates import Estimate
 from skattr.engines.lookups import look_up
-from skattr.kernels import lookup
+from skattr.measures import LinearCombination, Measure
 from skattr.measures.empirical import Expectation
-from skattr.pieces import Grid, Pieces
-from skattr.solution.terms import Term, share_of_error
-
-
-class Values(NamedTuple):
-    """The attributions of some rows.
-
-    Errors are None if the values are exact; the offset is (k,), or has the shape of the values if a
-    mass depends on x or j.
-    """
-
-    values: np.ndarray  # (n, g, k)
-    error: np.ndarray | None  # standard errors
-    offset: np.ndarray  # what centring subtracts
-    centered_error: np.ndarray | None
-    certificate: dict[str, Any]
-
-    @classmethod
-    def joined(cls, parts: Iterable[Values], n: int) -> Values:
-        """Concatenate the rows of blocks, n in all."""
-        whole: list[Any] | None = None
-        certificates = []
-        start = 0
-        for part in parts:
-            arrays: list[Any] = list(part[:-1])
-            certificates.append(part.certificate)
-            rows = len(part.values)
-            if whole is None:
-                whole = [
-                    array if array is None or array.ndim == 1 else np.empty((n, *array.shape[1:]))
-                    for array in arrays
-                ]
-            for total, array in zip(whole, arrays, strict=True):
-                if array is not None and array.ndim > 1:
-                    total[start : start + rows] = array
-            start += rows
-        assert whole is not None
-        values, error, offset, centered_error = whole
-        return cls(values, error, offset, centered_error, join_certificates(*certificates))
-
-
-@dataclass(eq=False)
-class CodeTables:
-    """Functions of codes, concatenated so that one call looks them all up."""
-
-    values: np.ndarray  # (n_codes in all, k)
-    where: np.ndarray  # (2, g) the column and the start of each attribution, -1 if it has no codes
-    constants: np.ndarray  # (g, k) the value of an attribution that has no codes
-
-    @classmethod
-    def of(
-        cls, bases: Sequence[Constant | ByCode], grid: Grid | None, attributions: Attributions
-    ) -> CodeTables:
-        """Concatenate functions; a constant is repeated for each code of the column."""
-        where = np.full((2, len(bases)), -1, np.int64)
-        constants = np.array([base.values[0] for base in bases])
-        parts, start = [constants[:0]], 0
-        for j, (base, columns) in enumerate(zip(bases, attributions, strict=True)):
-            if grid is None or len(columns) > 1 or grid.cells[columns[0]].open:
-                continue
-            n_codes = grid.cells[columns[0]].n_codes
-            where[:, j] = columns[0], start
-            parts.append(np.broadcast_to(base.values, (n_codes, base.values.shape[1])))
-            start += n_codes
-        return cls(np.concatenate(parts), where, constants)
-
-    def look_up(self, rows: Rows, chosen: np.ndarray) -> np.ndarray:
-        """Return some attributions at rows, (n, len(chosen), k)."""
-        result = np.zeros((len(rows.X), len(chosen), self.values.shape[1]))
-        where = np.ascontiguousarray(self.where[:, chosen])
-        if rows.codes is not None:
-            lookup.look_up(rows.codes, where, self.values, result)
-        for i in np.flatnonzero(where[0] < 0):
-            result[:, i] = self.constants[chosen[i]]
-        return result
-
-    def base(self, a: int, grid: Grid | None) -> Constant | ByCode:
-        """Return one of the functions."""
-        k, start = self.where[:, a]
-        if k < 0:
-            return Constant(self.constants[a : a + 1])
-        assert grid is not None
-        return ByCode(grid, int(k), self.values[start : start + grid.cells[k].n_codes])
+from skattr.pieces import Pieces
+from skattr.solution.code_tables import CodeTables
+from skattr.solution.fold_errors import FoldErrors
+from skattr.solution.read_model import ReadModel
+from skattr.solution.terms import Term
+from skattr.solution.values import Values, check_finite, check_finite_means, warn_unconverged
 
 
 @dataclass(eq=False)
 class Solution:
-    """All terms, and their sums by attribution."""
+    """A model, all terms of a measure, and their sums by attribution."""
 
-    terms: list[Term]
+    model: ReadModel
+    attributions: Attributions
+    all_terms: list[Term]  # those of the measure, then those that only have means
     base_value: np.ndarray  # (k,) E f
     offset: Estimate  # (k,) the sum over terms of constant mass
     tables: CodeTables  # exact constants and functions of codes
     estimates: list[Estimate]  # approximate constants, (k,) each
-    curved: list[list[tuple[int, ColumnFunction]]]  # (term, function of the raw value)
+    curved: list[list[tuple[int, Function]]]  # (term, function of the raw value)
     rest: list[list[int]]  # terms that are integrated for each row
     error: np.ndarray | None  # (k,) the standard error of one approximate term
+    folds: FoldErrors | None = None  # errors from the background
+    no_folds: str = ""  # why there are none
+
+    @property
+    def terms(self) -> list[Term]:
+        """The terms of the measure."""
+        return [term for term in self.all_terms if not term.is_reference]
+
+    @property
+    def measure(self) -> Measure:
+        """The fitted measure."""
+        fitted = [(term.coefficient, term.measure) for term in self.terms]
+        whole = len(fitted) == 1 and fitted[0][0] == 1.0
+        return fitted[0][1] if whole else LinearCombination(fitted)
+
+    @cached_property
+    def measure_names(self) -> tuple[str, str]:
+        """The fitted measure as Python writes it, and in words."""
+        measure = self.measure
+        return repr(measure), measure.in_words()
+
+    @property
+    def engine_names(self) -> tuple[str, ...]:
+        """The engine of each term of the measure."""
+        return tuple(term.engine.name for term in self.terms)
 
     @property
     def spread(self) -> np.ndarray | None:
         """The spread of f, (k,), the unit of standard errors, or None if there are none."""
-        return next((t.moments.spread() for t in self.terms if t.moments is not None), None)
+        return next((t.moments.spread() for t in self.all_terms if t.moments is not None), None)
 
     @property
     def is_exact(self) -> bool:
         """Whether every term with a nonzero coefficient is exact."""
-        return all(term.engine.exact for term in self.terms if term.coefficient)
+        return all(term.engine.exact for term in self.all_terms if term.coefficient)
 
-    def needs_pieces(self, a: int) -> bool:
-        """Return whether an attribution may have to be integrated, not only looked up."""
-        return bool(self.rest[a]) or any(curve.partial for _, curve in self.curved[a])
+    @property
+    def reference(self) -> np.ndarray | None:
+        """The mean of f that the values of one measure without mass add up from, if not E f."""
+        (first, *others) = self.terms
+        law = first.measure.reference()
+        alone = not others and first.coefficient == 1.0 and first.measure.mass == 0.0
+        if not alone or not isinstance(law, Expectation) or law.law == "joint":
+            return None
+        assert first.mean is not None
+        mean: np.ndarray = first.mean.value
+        return mean
 
-    def curve(
-        self, a: int, grid: Grid | None, integrate: Callable[..., Any]
-    ) -> ColumnFunction | None:
+    def curve(self, a: int, integrate: Callable[..., Any]) -> ColumnFunction | None:
         """Return an attribution as a function of its column, or None if it must be evaluated.
 
         `integrate` maps raw values to attributions, (n, k).
         """
         if self.rest[a]:
             return None
-        base = self.tables.base(a, grid) + Constant(self.estimates[a].value[None])
-        parts = [(self.terms[t].coefficient, curve) for t, curve in self.curved[a]]
+        base = self.tables.base(a, self.model.grid) + Constant(self.estimates[a].value[None])
+        parts: list[Any] = [(self.all_terms[t].coefficient, each) for t, each in self.curved[a]]
         return add_up(base, parts, integrate)
 
-    def values(
-        self,
-        pieces: Pieces | None,
-        rows: Rows,
-        attributions: Attributions,
-        chosen: Sequence[int],
-        options: RunOptions,
-    ) -> Values:
-        """Return some attributions at a block of rows.
+    def values(self, X: Any, chosen: Sequence[int], options: RunOptions) -> Values:
+        """Return some attributions at rows, and warn if estimates stopped at `max_evals`."""
+        model = self.model
+        integrated = any(self._is_integrated(a) for a in chosen)
+        pieces = model.pieces if integrated else None
 
-        Each attribution is looked up on its curves, or integrated; `pieces` are needed only for the
-        latter.
+        def values(block: slice) -> Values:
+            met, rows = model.encode(frames.take_rows(X, block), pieces)
+            return self._with_errors(met, rows, chosen, options)
+
+        if model.grid is None:  # all rows at once, as equal values share evaluations
+            result = values(slice(len(X)))
+        else:
+            # engines that integrate use the workers themselves
+            n_jobs = 1 if integrated else options.n_jobs
+            result = Values.joined(in_order(values, model.blocks(X), n_jobs), len(X))
+        check_finite(result.values, [self.attributions.names[a] for a in chosen])
+        warn_unconverged(result.error, self.spread, options)
+        return result
+
+    def at_values(self, a: int, options: RunOptions, *values: Any) -> np.ndarray:
+        """Return an attribution at raw values of its columns, (n, k), by integrating it."""
+        model, columns = self.model, self.attributions[a]
+        if len(values[0]) == 0:  # the background has no values
+            return np.empty((0, len(self.base_value)))
+        X = model.rows_with(dict(zip(columns, values, strict=True)))
+        result = self.values_at(*model.encode(X, model.pieces), [a], options)
+        warn_unconverged(result.error, self.spread, options)
+        return result.values[:, 0]
+
+    def error_at_values(
+        self, a: int, options: RunOptions, centered: bool, values: Any
+    ) -> np.ndarray:
+        """Return the error from the background of an attribution at raw values, (n, k)."""
+        if len(values) == 0:
+            return np.empty((0, len(self.base_value)))
+        model = self.model
+        X = model.rows_with(dict(zip(self.attributions[a], [values], strict=True)))
+        found = self._with_errors(*model.encode(X, model.pieces), [a], options)
+        error = found.centered_background_error if centered else found.background_error
+        assert error is not None
+        return error[:, 0]
+
+    def importance_by_fold(self, X: Any, chosen: Sequence[int], options: RunOptions) -> np.ndarray:
+        """Return the mean absolute centred values, with each fold deleted, (G, g, k)."""
+        assert self.folds is not None
+        total = np.zeros((self.folds.n, len(chosen), len(self.base_value)))
+        pieces = self.model.pieces if any(self._is_integrated(a) for a in chosen) else None
+        blocks = [slice(len(X))] if self.model.grid is None else self.model.blocks(X)
+        for block in blocks:
+            met, rows = self.model.encode(frames.take_rows(X, block), pieces)
+            known = self.values_at(met, rows, chosen, options)
+            moved = self.folds.centered_deviations(met, rows, chosen, options, known)
+            for g, deviation in enumerate(moved):
+                total[g] += np.abs(known.values - known.offset + deviation).sum(axis=0)
+        return total / len(X)
+
+    def _with_errors(
+        self, pieces: Pieces | None, rows: Rows, chosen: Sequence[int], options: RunOptions
+    ) -> Values:
+        """Return some attributions at rows, with their errors from the background."""
+        values = self.values_at(pieces, rows, chosen, options)
+        if self.folds is None:
+            return values
+        error, centered = self.folds.errors(pieces, rows, chosen, options, values)
+        return values._replace(background_error=error, centered_background_error=centered)
+
+    def support(self, X: Any, chosen: Sequence[int]) -> np.ndarray | None:
+        """Return the effective number of rows behind each value, the least of all terms."""
+        result = None
+        for term in self.terms:
+            for i, a in enumerate(chosen):
+                support = term.support(X, a) if term.coefficient else None
+                if support is not None:
+                    if result is None:
+                        result = np.full((len(X), len(chosen)), np.inf)
+                    result[:, i] = np.minimum(result[:, i], support)
+        return result
+
+    def _is_integrated(self, a: int) -> bool:
+        """Return whether an attribution may have to be integrated, not only looked up."""
+        return bool(self.rest[a]) or any(curve.partial for _, curve in self.curved[a])
+
+    def values_at(
+        self, pieces: Pieces | None, rows: Rows, chosen: Sequence[int], options: RunOptions
+    ) -> Values:
+        """Look attributions up on their curves, or integrate them, which takes `pieces`.
+
+        Rows and pieces are those that `ReadModel.encode` returns.
         """
+        request = Request(rows, self.attributions, chosen, replace(options, error=self.error))
         g = len(chosen)
-        options = replace(options, error=self.error)
-        result = self.tables.look_up(rows, np.asarray(chosen))
+        result = self.tables.look_up(request.rows, np.asarray(chosen))
         total, offset = self._constants(chosen), self.offset
         certificates = []
         for i, a in enumerate(chosen):
             for t, curve in self.curved[a]:
-                term = self.terms[t]
-
-                def integrate(some: Rows, term: Term = term, a: int = a) -> Any:
-                    return term.integrate(pieces, some, [a], options)
-
-                values = look_up(curve, rows, attributions[a][0], integrate)
+                term, one = self.all_terms[t], replace(request, chosen=[a])
+                values = look_up(curve, one, partial(term.integrate, pieces))
                 result[:, i] += term.coefficient * values
-        for t, term in enumerate(self.terms):
+        for t, term in enumerate(self.all_terms):
             positions = [i for i, a in enumerate(chosen) if t in self.rest[a]]
             if positions:
-                wanted = [chosen[i] for i in positions]
-                integral = term.integrate(pieces, rows, wanted, options)
+                wanted = replace(request, chosen=[chosen[i] for i in positions])
+                integral = term.integrate(pieces, wanted)
                 certificates.append(integral.certificate)
                 estimate = integral.values * term.coefficient
                 if estimate.is_exact:
@@ -187,14 +219,16 @@ class Solution:
                     offset = offset + masses.placed(positions, g)
         certificate = join_certificates(*certificates)
         if self.error is None:  # nothing is approximate
-            return Values(result, None, offset.value, None, certificate)
+            return Values(result, None, offset.value, None, None, None, certificate)
         errors = [
             None
             if self.is_exact and estimate.is_exact
             else np.broadcast_to(estimate.std_error, result.shape)
             for estimate in (total, total - offset)
         ]
-        return Values(result + total.value, errors[0], offset.value, errors[1], certificate)
+        return Values(
+            result + total.value, errors[0], offset.value, errors[1], None, None, certificate
+        )
 
     def _constants(self, chosen: Sequence[int]) -> Estimate:
         """Return the approximate constants of some attributions, (g, k)."""
@@ -207,16 +241,18 @@ class Solution:
 
 
 def solve(
-    pieces: Pieces, terms: list[Term], attributions: Attributions, options: RunOptions
+    model: ReadModel, attributions: Attributions, terms: list[Term], options: RunOptions
 ) -> Solution:
     """Finish all terms, and add up their curves, constants and means."""
-    error = share_of_error(terms, options.tol)
+    pieces = model.pieces
+    error = _share_of_error(terms, options.tol)
     base_value = _finish(pieces, terms, replace(options, error=error))
+    check_finite_means(base_value, error)
     g, k = len(attributions), pieces.n_outputs
     offset = Estimate(np.zeros(k))
     bases: list[Constant | ByCode] = [Constant(np.zeros((1, k))) for _ in range(g)]
     estimates = [Estimate(np.zeros(k)) for _ in range(g)]
-    curved: list[list[tuple[int, ColumnFunction]]] = [[] for _ in range(g)]
+    curved: list[list[tuple[int, Function]]] = [[] for _ in range(g)]
     rest: list[list[int]] = [[] for _ in range(g)]
     for t, term in enumerate(terms):
         assert term.mean is not None
@@ -238,13 +274,15 @@ def solve(
             elif term.coefficient:
                 rest[j].append(t)
     tables = CodeTables.of(bases, pieces.grid, attributions)
-    return Solution(terms, base_value, offset, tables, estimates, curved, rest, error)
+    return Solution(
+        model, attributions, terms, base_value, offset, tables, estimates, curved, rest, error
+    )
 
 
 def _finish(pieces: Pieces, terms: list[Term], options: RunOptions) -> np.ndarray:
     """Finish the terms, set the mean of the reference of each, and return E f."""
     means: dict[str, Estimate] = {}
-    for term in terms:
+    for term in sorted(terms, key=lambda term: bool(term.learned_from)):  # all rows first
         term.finish(pieces, options)
         reference = term.measure.reference()
         if term.mean is not None and isinstance(reference, Expectation):
@@ -253,3 +291,17 @@ def _finish(pieces: Pieces, terms: list[Term], options: RunOptions) -> np.ndarra
         if term.mean is None:
             term.mean = means[term.measure.reference().law]
     return np.asarray(means["joint"].value)
+
+
+def _share_of_error(terms: list[Term], tol: float) -> np.ndarray | None:
+    """Return the error of one term, (k,), with which the sum of all terms is within `tol`."""
+    moments = next((term.moments for term in terms if term.moments is not None), None)
+    if moments is None:
+        return None
+    shares = sum(abs(t.coefficient) * _scale(t) for t in terms if t.moments is not None)
+    return tol * moments.spread() / (shares or 1.0)
+
+
+def _scale(term: Term) -> float:
+    """Return the factor of integrals: members are probabilities, their measure may not be."""
+    return float(term.measure.mass or 0.0) if term.measure.depends == "attribution" else 1.0

@@ -98,6 +98,7 @@ def as_dict(atoms, products):
     return masses
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(some_atoms, some_products)
 def test_signed_measures_are_their_atoms(atoms, products):
@@ -296,6 +297,7 @@ WITNESSED = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", WITNESSED, ids=lambda m: repr(m)[:50])
 def test_witnesses_show_what_they_say(measure):
     table = check(measure, X, baseline=POINT + 1)

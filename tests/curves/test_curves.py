@@ -53,6 +53,7 @@ def test_one_output_of_several():
         curve.select("none")
 
 
+@pytest.mark.slow
 def test_sums_of_lines():
     """Terms of one network: knots of both, and the constant of a third."""
     X, y = numbers()

@@ -45,7 +45,10 @@ try:
 except ImportError:  # it is large, and optional
     HAS_ARROW = False
 
-WORDS = ["a", "b", "missing", "any other"]  # two are called as rows of a table that are no levels
+MISSING_WORD = pd.Series(["b", None], dtype="str").iloc[
+    1
+]  # None before pandas 3, where str is object
+WORDS = ["a", "b", "missing", "any other"]  # two are called as rows of a table that are not levels
 
 
 # -- one way in ----------------------------------------------------------------------------------
@@ -70,7 +73,7 @@ def dates(*text, unit="s"):
         ([0.1], pd.Series([1.0], dtype="float32"), [0.1]),
         (["a", "new", None], pd.Series(["a"], dtype="category"), ["a", "new", np.nan]),
         ([1, None, 2.5], pd.Series([1], dtype="Int64"), [1, None, 2.5]),
-        (["a", None], pd.Series(["b"], dtype="str"), ["a", np.nan]),
+        (["a", None], pd.Series(["b"], dtype="str"), ["a", MISSING_WORD]),
         ([None, np.nan], pd.Series(["b"], dtype=object), [None, np.nan]),
         (dates("2020-01-01T00:00:00.5", unit="ns"), dates("2020-01-01"), None),
     ],
@@ -229,7 +232,11 @@ UNFIT = (
 )
 
 
-@pytest.mark.parametrize("dtype, encoder, model", PAIRS)
+@pytest.mark.parametrize(
+    "dtype, encoder, model",
+    [pair if i % 4 == 0 else pytest.param(*pair, marks=pytest.mark.slow)
+     for i, pair in enumerate(PAIRS)],
+)  # fmt: skip
 def test_every_row_of_a_curve_is_explain_at_that_value(dtype, encoder, model):
     for seed, (learned, known) in enumerate([(False, False), (True, True), (True, False)]):
         rng = np.random.default_rng(seed)
@@ -425,6 +432,7 @@ def coarse(rng):
     return X, X @ [1.0, 2.0, 3.0] + X[:, 0] * X[:, 1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("as_frame", [False, True])
 @pytest.mark.parametrize(
     "model", [RandomForestRegressor(4, random_state=0), HistGradientBoostingRegressor(max_iter=9)]
@@ -458,6 +466,7 @@ ROUNDED = r"the columns \[.*\] are float32 in the background"
 BINS = {"strategy": "quantile", "quantile_method": "averaged_inverted_cdf"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("as_frame", [False, True])
 @pytest.mark.parametrize(
     "step",
@@ -533,6 +542,7 @@ def test_missing_in_a_column_of_booleans(hole):
     assert explainer.curve("flag")([True, hole]) == pytest.approx(expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", [PartialDependence(), Uniform(), ProductMarginal()])
 @pytest.mark.parametrize("output", ["default", "pandas"])
 @pytest.mark.parametrize("encoder", ["passthrough", "ordinal, NaN"])
@@ -685,6 +695,7 @@ def to_days(X):
     return X.to_numpy("M8[s]").astype(float) / 86_400
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("black_box", [False, True])
 @pytest.mark.parametrize("ordered", [False, True])
 @pytest.mark.parametrize("units", [("ns", "us"), ("s", "ns"), ("us", "s")])

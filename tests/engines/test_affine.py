@@ -190,6 +190,7 @@ def line_of(f):
     return at
 
 
+@pytest.mark.slow
 @cases
 @pytest.mark.parametrize("groups", [None, {"g": ["d", "b"]}])
 @pytest.mark.filterwarnings("ignore:X (has|does not have valid) feature names")

@@ -2,6 +2,7 @@
 
 import math
 import pickle
+import warnings
 from fractions import Fraction
 from itertools import product
 
@@ -15,13 +16,14 @@ from scipy.integrate import quad
 from scipy.stats import multivariate_normal, norm
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression
+from sklearn.neural_network import MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
 from skattr import MeasureExplainer
 from skattr.attributions import Attributions
-from skattr.engines import Rows, RunOptions
+from skattr.engines import Request, Rows, RunOptions
 from skattr.engines.relu.first_layer import UniformLaws
 from skattr.engines.relu.one_layer_uniform import OneLayerUniform, _values
 from skattr.engines.relu.polytopes import Cells
@@ -159,9 +161,8 @@ def test_kinds_of_units_under_normal_laws(kind):
     network = random_network(3, 3, [5], kind=kind)
     explainer = MeasureExplainer(random_perceptron(3, 3, [5], kind=kind), GAUSSIAN).fit(X)
     term = explainer._solution.terms[0]
-    found = term.engine.integrate(
-        network, term.passes[0].state, Rows(X[:2]), Attributions.single(range(3)), [1], RunOptions()
-    ).values.value
+    request = Request(Rows(X[:2]), Attributions.single(range(3)), [1], RunOptions())
+    found = term.engine.integrate(network, term.passes[0].state, request).values.value
     u = np.random.default_rng(0).random((100_000, 3))
     for i in range(2):
         f = network.forward(explainer.measure_.family_.points(u, X[i, [1]], [1]))
@@ -400,3 +401,25 @@ def test_missing_own_values_stay_and_are_not_conditioned_on(measure):
     ).fit(X)  # fmt: skip
     other = sampled.explain(rows)
     assert (np.abs(found - other.values) <= 6 * other.std_error + 1e-12).all()
+
+
+# -- weights at the ends of float64 --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("measure", ["uniform", "partial_dependence", Conditional("gaussian")])
+@pytest.mark.parametrize("power", [-1000, -700, -300, 300, 700, 1000])
+def test_units_of_any_size_are_the_same_units(power, measure):
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    model = MLPRegressor(hidden_layer_sizes=(6,), max_iter=5, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X, X[:, 0] * X[:, 1])
+    wanted = MeasureExplainer(model, measure).fit(X).explain(X)
+    powers = np.array([power, 0, power // 2, 5, -power // 3, power])
+    model.coefs_[0] = np.ldexp(model.coefs_[0], powers)
+    model.intercepts_[0] = np.ldexp(model.intercepts_[0], powers)
+    model.coefs_[1] = np.ldexp(model.coefs_[1], -powers[:, None])
+    explainer = MeasureExplainer(model, measure).fit(X)
+    found = explainer.explain(X)
+    assert found.exact and explainer.refuted_ is None
+    assert_allclose(found.values, wanted.values, rtol=1e-12, atol=1e-12)

@@ -32,6 +32,7 @@ from sklearn.preprocessing import (
 )
 
 from skattr import Explanation, MeasureExplainer, write_report
+from skattr.engines.relu.cell_counts import estimated_cells
 from skattr.engines.relu.first_layer import Uniforms
 from skattr.engines.relu.polytopes import Cells
 from skattr.kernels.cells import simplices
@@ -754,3 +755,27 @@ def test_pickles_answer_the_same():
     values = explainer.explain(table()[:5]).values
     again = pickle.loads(pickle.dumps(explainer))
     assert_array_equal(again.explain(table()[:5]).values, values)
+
+
+# -- the number of cells, before they are enumerated ---------------------------------------------
+
+
+@pytest.mark.parametrize("d, widths", [(2, [6, 4]), (3, [8, 8]), (3, [16, 4]), (4, [12, 6, 3])])
+def test_the_estimate_of_the_number_of_cells_is_below_it(d, widths):
+    for seed in range(5):
+        network = random_network(seed, d, widths, k=1, kind="random")
+        cells = Cells(network, 1e9)
+        (box,) = cells.first.uniforms([Interval(-1.0, 1.5, k) for k in range(d)], ())
+        _, certificate = cells.integral([box])
+        estimate = estimated_cells(network, box.constant, box.slopes)
+        assert 0.25 * certificate["cells"] <= estimate <= 1.1 * certificate["cells"]
+
+
+def test_far_too_many_cells_are_not_enumerated(monkeypatch):
+    def never(*_):
+        raise AssertionError
+
+    monkeypatch.setattr("skattr.kernels.cells.simplices.add_cells", never)
+    with pytest.warns(UserWarning, match="more than max_evals=100000 cells.*takes over"):
+        explainer = fitted([64, 64], d=6, tol=1, random_state=0)
+    assert explainer.engine_ == ("quasi_monte_carlo",)

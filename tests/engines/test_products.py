@@ -1,6 +1,5 @@
 """RBF kernel machines: the library equals the definition, which only asks the model."""
 
-import pickle
 import warnings
 
 import numpy as np
@@ -53,8 +52,9 @@ from skattr.measures import (
 from skattr.measures.factors import bumps
 from skattr.pieces import BlackBox, Products, Sum
 from tests.helpers.comparison import close, cube, flat
-from tests.oracle import Oracle, described, missing, numeric
-from tests.oracle import columns as columns_of
+from tests.helpers.gauss_legendre import Smooth
+from tests.helpers.promises import batches_equal_one_fit, no_bit_changes
+from tests.oracle import Oracle, described
 
 pytestmark = [
     pytest.mark.slow,
@@ -154,21 +154,6 @@ def nodes_on(low, high, panels):
     ends = np.linspace(low, high, panels + 1)
     half = (ends[1:] - ends[:-1])[:, None] / 2
     return (ends[:-1, None] + half * (nodes + 1)).ravel(), (half * weights).ravel()
-
-
-class Smooth(Oracle):
-    """The definition, with uniform laws by Gauss-Legendre nodes between the breaks."""
-
-    def uniform(self, k):
-        values = columns_of(self.X)[k]
-        if not numeric(values) or k in self.levels:
-            return super().uniform(k)
-        values = values[~missing(values)]
-        low, high = (self.domain or {}).get(k, (values.min(), values.max()))
-        if low == high:
-            return np.array([low]), np.ones(1)
-        nodes, weights = np.polynomial.legendre.leggauss(32)
-        return (low + high) / 2 + nodes * (high - low) / 2, weights / 2
 
 
 def agrees(estimator, f, background, rows, measure, weight=None, own=None, **settings):
@@ -608,15 +593,7 @@ def test_sums_with_other_pieces(name, kind):
 )
 def test_batches_equal_one_fit(preparation, measure):
     estimator, data, _ = fitted_model(preparation, "SVR")
-    weight = np.arange(1.0, 31.0)
-    whole = MeasureExplainer(estimator, measure).fit(data[:30], sample_weight=weight)
-    parts = MeasureExplainer(estimator, measure)
-    for some in (slice(0, 4), slice(4, 11), slice(11, 30)):
-        parts.partial_fit(data[some], sample_weight=weight[some])
-    np.testing.assert_allclose(
-        parts.explain(data).values, whole.explain(data).values, rtol=1e-10, atol=1e-12
-    )
-    np.testing.assert_allclose(parts.base_value_, whole.base_value_, rtol=1e-12)
+    batches_equal_one_fit(estimator, data, measure)
 
 
 @pytest.mark.parametrize(
@@ -635,25 +612,8 @@ def test_company_order_blocks_jobs_and_pickle_change_no_bit(
         estimator = MODELS[name][0]().fit(data, SCORE)
     else:
         estimator, data, _ = fitted_model(preparation, name)
-    explainer = MeasureExplainer(estimator, measure).fit(data[:20])
-    assert explainer.exact_
-    wanted = explainer.explain(data, predictions=False).values
-    order = rng.permutation(N)[:17]
-    np.testing.assert_array_equal(explainer.explain(data.iloc[order]).values, wanted[order])
-    for i in range(3):
-        np.testing.assert_array_equal(explainer.explain(data[i : i + 1]).values, wanted[[i]])
-    chosen = explainer.explain(data, features=["city", "age"]).values
-    places = [data.columns.get_loc(name) for name in ("city", "age")]
-    np.testing.assert_array_equal(chosen, wanted[:, places])
-    monkeypatch.setattr(skattr.engines.products.product_sums, "TERMS", 7)
-    monkeypatch.setattr(skattr.engines.products.product_sums, "ROWS", 3)
-    jobs = MeasureExplainer(estimator, measure, n_jobs=2).fit(data[:20])
-    np.testing.assert_array_equal(jobs.explain(data).values, wanted)
-    again = pickle.loads(pickle.dumps(explainer))
-    np.testing.assert_array_equal(again.explain(data).values, wanted)
-    monkeypatch.setattr(skattr.pieces.preprocessing.pipeline, "CHUNK", 1)
-    large = pd.concat([data] * 3, ignore_index=True)
-    np.testing.assert_array_equal(explainer.explain(large).values, np.concatenate([wanted] * 3))
+    blocks = [(skattr.engines.products.product_sums, name) for name in ("ROWS", "TERMS")]
+    no_bit_changes(estimator, data, measure, monkeypatch, blocks)
 
 
 def test_blocks_of_the_background_change_nothing_but_rounding(monkeypatch):

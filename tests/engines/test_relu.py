@@ -26,7 +26,7 @@ from sklearn.preprocessing import (
 import skattr.engines.relu.lines
 from skattr import MeasureExplainer
 from skattr.measures import Conditional, Expectation, PartialDependence
-from skattr.pieces import BlackBox, ReluNetwork, Sum
+from skattr.pieces import BlackBox, Linked, ReluNetwork, Sum
 from tests.helpers.networks import perceptron, pinned_mean
 from tests.oracle import Oracle, described
 
@@ -417,9 +417,9 @@ def test_logits_of_classifiers(classes):
         shares = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
         assert np.allclose(shares, model.predict_proba(NUMBERS))
     same_curve(model, NUMBERS, 0, explainer, f=pieces.predict)
-    boxed, pieces = reads(model, NUMBERS, output="proba")
-    assert isinstance(pieces, BlackBox) and boxed.engine_ == ("finite_sum",)
-    assert "on the scale 'raw', not on 'proba'" in boxed.describe()
+    linked, pieces = reads(model, NUMBERS, output="proba")
+    assert isinstance(pieces, Linked) and linked.engine_ == ("linked_margins",)
+    assert "exact, behind a link" in linked.describe()
 
 
 def test_logits_of_several_labels():
@@ -437,7 +437,7 @@ def test_a_link_of_a_regressor():
     model.fit(NUMBERS, np.abs(TARGET))
     _, pieces = reads(model, NUMBERS)
     assert np.allclose(np.exp(pieces.forward(NUMBERS)[:, 0]), model.predict(NUMBERS))
-    assert isinstance(reads(model, NUMBERS, output="predict")[1], BlackBox)
+    assert isinstance(reads(model, NUMBERS, output="predict")[1], Linked)
 
 
 def test_other_activations_are_black_boxes_that_say_so():

@@ -82,6 +82,7 @@ MEASURES = {
 CASES = [(name, engine) for name, (_, engines) in MEASURES.items() for engine in engines]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 @pytest.mark.parametrize(("name", "engine"), CASES)
 def test_the_same_on_both_sides(name, engine, dtype):
@@ -193,7 +194,7 @@ def test_modes_weights_and_widths():
 
 def test_devices():
     assert MeasureExplainer(smooth(), device="cpu").fit(X).exact_
-    with pytest.raises(ValueError, match="no device"):
+    with pytest.raises(ValueError, match="not a device"):
         MeasureExplainer(smooth(), device="toaster").fit(X)
     if not torch.cuda.is_available():
         with pytest.raises(ValueError, match="no CUDA device"):

@@ -1,13 +1,16 @@
 """The command `skattr`: files in, files out, errors of one line."""
 
+import importlib
 import io
 import json
 import os
 import pickle
+import runpy
 import signal
 import subprocess
 import sys
 import time
+from importlib.util import find_spec
 
 import joblib
 import numpy as np
@@ -19,6 +22,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 
 from skattr import MeasureExplainer, cli
+from skattr._commands import demo_pipeline
+from skattr._files.csv_files import PRECISION
 from skattr._files.results import values_table
 from skattr.datasets import load_flats
 from skattr.measures import BY_NAME
@@ -68,7 +73,7 @@ def test_explain_to_files(files, capsys):
     said = capsys.readouterr()
     assert said.out == ""
     assert "ignored columns target, code" in said.err and "a pickle runs whatever code" in said.err
-    found = pd.read_csv(folder / "values.csv")
+    found = pd.read_csv(folder / "values.csv", **PRECISION)
     assert list(found) == COLUMNS and found["row"].tolist() == [0, 1, 2, 3, 4]
     np.testing.assert_array_equal(found[["n", "word"]], wanted[["n", "word"]])
     np.testing.assert_array_equal(found["prediction"], model.predict(X[:5]))
@@ -148,7 +153,7 @@ def test_skops(files, capsys):
     folder, model, X = files
     skops.dump(model, folder / "model.skops")
     assert run(folder, "explain", model="model.skops", pickles=False) == 0
-    found = pd.read_csv(io.StringIO(capsys.readouterr().out))
+    found = pd.read_csv(io.StringIO(capsys.readouterr().out), **PRECISION)
     wanted = MeasureExplainer(model, "main_effect").fit(X).explain(X[:5]).to_frame()
     np.testing.assert_array_equal(found[["n", "word"]], wanted[["n", "word"]])
     step = FunctionTransformer(_double)
@@ -213,6 +218,17 @@ def test_errors_are_one_line(files, change, words, capsys):
     (folder / "nothing.csv").write_text("")
     (folder / "short.csv").write_text("n\n1\n")
     assert words in failed(folder, change, capsys)
+
+
+def test_a_model_that_is_not_fitted_is_named(files, capsys):
+    folder, _, _ = files
+    models = [RandomForestRegressor()]
+    if find_spec("catboost"):
+        models.append(importlib.import_module("catboost").CatBoostRegressor())
+    for model in models:
+        joblib.dump(model, folder / "new.joblib")
+        said = failed(folder, {"--model": "new.joblib"}, capsys)
+        assert f"new.joblib holds a {type(model).__name__} that is not fitted" in said
 
 
 def failed(folder, change, capsys):
@@ -318,11 +334,20 @@ def test_safe_csv(files, capsys):
 def test_measures(files):
     folder, model, X = files
     assert tuple(BY_NAME) == cli.MEASURES
-    for name in ("main_effect", "conditional_effect", "partial_dependence"):
+    for name in ("main_effect", "conditional_effect", "partial_dependence", "shapley", "banzhaf"):
         out = folder / "values.csv"
         assert run(folder, "explain", "--measure", name, "-o", out) == 0
         wanted = MeasureExplainer(model, name).fit(X).explain(X[:5]).to_frame()
         np.testing.assert_allclose(pd.read_csv(out)[["n", "word"]], wanted[["n", "word"]])
+
+
+def test_shapley_values_add_up(files):
+    folder, _, _ = files
+    out = folder / "values.csv"
+    assert run(folder, "explain", "--measure", "shapley", "-o", out) == 0
+    found = pd.read_csv(out)
+    columns = found.drop(columns=["row", "prediction", "base_value"])
+    np.testing.assert_allclose(found["base_value"] + columns.sum(axis=1), found["prediction"])
 
 
 def test_centered_and_raw(files, capsys):
@@ -394,6 +419,7 @@ class Slow:
         return time.sleep, (60,)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="about signals of POSIX systems")
 def test_interrupted_from_outside(files):
     folder, _, _ = files
@@ -422,7 +448,8 @@ def test_what_libraries_make_of_an_interrupt(files, capsys, monkeypatch):
             raise ImportError("a library could not be imported") from error
 
     monkeypatch.setattr("skattr._files.results.load_model", stop)
-    before = signal.getsignal(signal.SIGINT)
+    # a shell that started the tests in the background had SIGINT ignored
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         assert run(folder, "explain") == 130
         assert signal.getsignal(signal.SIGINT) is signal.SIG_DFL  # a second one ends at once
@@ -439,6 +466,7 @@ def test_a_run_leaves_signals_as_they_were(files):
     assert signal.getsignal(signal.SIGINT) is before
 
 
+@pytest.mark.slow
 def test_a_reader_that_goes_away(files):
     folder, _, _ = files
     program = "import sys; from skattr.cli import main; sys.exit(main(sys.argv[1:]))"
@@ -488,6 +516,7 @@ def test_help_has_examples(command, capsys):
         assert "for a formula: import the file as text, or add --safe-csv" in printed
 
 
+@pytest.mark.slow
 def test_demo(tmp_path, capsys):
     pytest.importorskip("jinja2", reason="the report needs jinja2")
     assert cli.main(["demo", "--rows", "3", "-o", str(tmp_path / "demo.html")]) == 0
@@ -495,7 +524,7 @@ def test_demo(tmp_path, capsys):
     assert "district" in said.out and "Importance" in said.out and "wrote" in said.err
     assert "in the first 3 rows\n" in said.out
     X, y = load_flats()
-    rents = cli.demo_pipeline().fit(X, y).predict(X)
+    rents = demo_pipeline().fit(X, y).predict(X)
     assert f"a rent of {rents.mean():,.0f}." in said.out
     table = said.out[said.out.index("  prediction") :].splitlines()[:4]
     for row, rent in zip(table[1:], rents, strict=False):
@@ -505,6 +534,7 @@ def test_demo(tmp_path, capsys):
     assert "Rents of 600 flats" in (tmp_path / "demo.html").read_text()
 
 
+@pytest.mark.slow
 def test_missing_extra_is_named(tmp_path):
     program = f"""
 import sys
@@ -521,3 +551,10 @@ sys.exit(main(["demo", "-o", {str(tmp_path / "demo.html")!r}]))
     assert done.returncode == 1 and "Traceback" not in done.stderr
     assert "skattr[report]" in done.stderr.splitlines()[-1]
     assert "Importance" in done.stdout
+
+
+def test_python_m_skattr(capsys, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["skattr", "--version"])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module("skattr", run_name="__main__")
+    assert ended.value.code == 0 and capsys.readouterr().out.startswith("skattr ")

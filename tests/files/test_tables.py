@@ -18,8 +18,9 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEnc
 from sklearn.tree import DecisionTreeRegressor
 
 from skattr import MeasureExplainer, cli
-from skattr._files import tables
-from skattr._files.tables import read_as, read_background, read_data
+from skattr._files import csv_files
+from skattr._files.cells import read_as
+from skattr._files.tables import read_background, read_data
 from skattr._levels import known_levels, model_columns
 
 NO_LEVELS: dict = {}
@@ -101,7 +102,7 @@ def test_what_the_parser_finds_is_what_the_text_says(cells, tmp_path, monkeypatc
         return found
 
     fast = results()
-    monkeypatch.setattr(tables, "_is_clean", lambda column: False)
+    monkeypatch.setattr(csv_files, "_is_clean", lambda column: False)
     for one, other in zip(fast, results(), strict=True):
         if isinstance(one, str) or isinstance(other, str):
             assert one == other

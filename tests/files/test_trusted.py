@@ -149,6 +149,7 @@ def table_of(model):
     return FLATS.fillna({"heating": "none"})[list(names)]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings(
     "ignore:.*hasn't converged yet", "ignore:.*is deprecated", "ignore:X has feature names"
 )

@@ -10,7 +10,7 @@ from tests.oracle import Oracle, described
 
 def oracle_of(case, weight=None, domain=None):
     """The definition for one case."""
-    return Oracle(case.f, case.background, weight, case.breaks, domain, case.levels)
+    return Oracle(case.f, case.background, weight, case.breaks, domain, case.levels, case.nodes)
 
 
 def by_definition(f, background, X, measure=None, weight=None, own=None):
@@ -53,14 +53,17 @@ def explained(case, measure, weight=None, **settings):
     return explainer, explainer.explain(case.X)
 
 
-def same(case, measure, weight=None, own=None, oracle=None, **settings):
-    """Values, base value, offset and centred values equal the definition."""
+def same(case, measure, weight=None, own=None, oracle=None, loose=0.0, **settings):
+    """Values, base value, offset, centred values and support equal the definition.
+
+    `loose` is added to the tolerance: the rounding of f itself where that is large.
+    """
     own = own or [(k,) for k in range(case.n_columns)]
     oracle = oracle or oracle_of(case, weight)
-    terms = described(measure)
     explainer, explanation = explained(case, measure, weight, **settings)
+    terms = described(explainer.measure_)
     wanted, offset = oracle.values(terms, case.X, own), oracle.offset(terms)
-    tolerance = oracle.tolerance() * max(1.0, sum(abs(c) for c, _, _ in terms))
+    tolerance = max(1.0, sum(abs(c) for c, _, _ in terms)) * (oracle.tolerance() + loose)
     assert explainer.exact_ is True
     assert explanation.exact is True
     assert explanation.std_error is None
@@ -73,6 +76,10 @@ def same(case, measure, weight=None, own=None, oracle=None, **settings):
     assert np.all(flat(centered.offset) == 0)
     predictions = explanation.predictions.reshape(len(case.X), -1)
     close(predictions, oracle.evaluate(case.X), tolerance, "predictions")
+    learned = [parameters for _, name, parameters in terms if name == "conditional"]
+    for place, pinned in enumerate(own if learned else ()):
+        rows = [oracle.support(parameters, case.X, pinned) for parameters in learned]
+        np.testing.assert_allclose(explanation.support[:, place], np.min(rows, axis=0), rtol=1e-8)
     return explainer, explanation
 
 

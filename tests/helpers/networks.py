@@ -1,5 +1,6 @@
 """ReLU networks with given weights, as scikit-learn's own, and as pieces."""
 
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,6 +9,7 @@ from sklearn.neural_network import MLPRegressor
 
 from skattr.pieces import as_pieces, choose_output
 from skattr.pieces.parts import Layer
+from tests.helpers.case import Case, predict, seed_of
 from tests.helpers.comparison import by_definition, cube
 
 KINDS = ("random", "zero_bias", "twins", "dead", "integers", "leaky", "linear_units")
@@ -49,6 +51,21 @@ def random_perceptron(seed, d, widths, k=1, kind="random"):
         weights.append(weight)
         biases.append(bias)
     return perceptron(weights, biases)
+
+
+def given_weights(kind, over, rng):
+    """A random case for `cases.py`: a perceptron of a hard kind, on numbers or integers."""
+    d, k = int(rng.integers(2, 4)), int(rng.integers(1, 3))
+    widths = rng.integers(1, 7, size=rng.integers(1, 4))
+    model = random_perceptron(seed_of(rng), d, widths.tolist(), k, kind)
+
+    def rows(rng, n):
+        drawn = rng.integers(-2, 3, (n, d)) if kind == "integers" else rng.normal(size=(n, d))
+        return drawn.astype(float)
+
+    n, m = (int(rng.choice([1, 3, 4, 5, 5])) for _ in range(2))
+    f = partial(predict, model)
+    return Case(model, f, rows(rng, n), rows(rng, m), draw=rows, over=over)
 
 
 def random_network(seed, d, widths, k=1, kind="random"):

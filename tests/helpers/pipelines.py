@@ -68,7 +68,7 @@ from sklearn.preprocessing import (
 from sklearn.svm import LinearSVC, LinearSVR
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from tests.cases import Case, margin, predict, proba
+from tests.helpers.case import Case, margin, predict, proba
 from tests.oracle import Oracle, columns, has_trees, splits, table, take
 
 N_TRAIN = 40
@@ -85,7 +85,7 @@ FAR = {"age": [-80.5, 300.0], "income": [1e-3, 900.0], "size": [-44.0, 71.5]}
 class PipelineCase(Case):
     """A case, and what is known about how it must be read."""
 
-    reads: str = "boxes"  # or "additive" or "black box"
+    reads: str = "boxes"  # or "additive", "linked" or "black box"
     settings: dict = field(default_factory=dict)  # of the explainer
     edges: dict = field(default_factory=dict)  # column: neighbouring floats between which f jumps
     open: tuple = ()  # columns whose cells cannot be listed
@@ -653,7 +653,7 @@ class Model:
     build: Callable  # (maker of a preparation) -> estimator
     f: Callable
     kind: object = "number"
-    reads: str = "boxes"  # or "additive" or "black box"
+    reads: str = "boxes"  # or "additive", "linked" or "black box"
     missing: bool = False  # takes missing values
     sparse: bool = True  # takes sparse matrices
     frames: bool = False  # takes categories in a frame itself
@@ -789,8 +789,8 @@ MODELS = {
     "stacked pipelines": Model(stacked_pipelines, predict, missing=True),
     "search": Model(search, predict, missing=True),
     "frozen": Model(last(RandomForestRegressor, **FOREST), predict, missing=True),
-    "calibrated": Model(calibrated, proba, 2, reads="black box", missing=True),
-    "log target": Model(log_target, predict, "positive", reads="black box", missing=True),
+    "calibrated": Model(calibrated, proba, 2, reads="linked", missing=True),
+    "log target": Model(log_target, predict, "positive", reads="linked", missing=True),
     "scaled target": Model(partial(scaled_target, tree()), predict, missing=True),
     "scaled target inside": Model(scaled_target_inside, predict, missing=True),
     "scaled target, linear": linear(partial(scaled_target, Ridge())),

@@ -32,7 +32,7 @@ from skattr.measures import (
     Stieltjes,
     Uniform,
 )
-from tests.cases import CASES, make_case
+from tests.cases import TREES, make_case
 from tests.oracle import Oracle, breaks, described
 
 pytestmark = pytest.mark.slow
@@ -363,7 +363,7 @@ def test_steps_that_nobody_declared():
     assert_allclose(explained(f, mixed, rows).values, np.exp(rows[:, ::-1]), rtol=1e-12)
     inside = Stieltjes(lambda y, x, j: (y >= 0.3).all(axis=-1) * 1.0)
     near(explained(f, inside, rows, tol=0.1), np.exp(0.6), times=3)
-    # at the lower end 1[y >= l] has no increment: the atom is lost, as MATH.md says
+    # at the lower end 1[y >= l] has no increment: the atom is lost, as docs/mathematics.md says
     lost = Stieltjes(lambda y, x, j: (y >= 0).all(axis=-1) * 1.0)
     assert_allclose(explained(f, lost, rows).values, 0.0, atol=0)
 
@@ -385,7 +385,7 @@ def test_lower_faces_anywhere(low):
 
 # -- trees: the exact engines --------------------------------------------------------------------
 
-NUMERIC = [name for name in CASES if not any(
+NUMERIC = [name for name in TREES if not any(
     word in name for word in ("categories", "codes", "strings", "booleans"))]  # fmt: skip
 
 
@@ -482,7 +482,7 @@ def test_signed_integrands_on_trees(product, name, seed):
 
     g = factors if product else (lambda y, x, j: factors(y, x, j).prod(axis=-1))
     explainer = MeasureExplainer(case.estimator, Stieltjes(g, product=product), domain=sides)
-    explainer.fit(case.background)
+    explainer.fit(in_double(case.background))
     rows = as_case(case, points_inside(rng, sides, edges, 1))
     found = explainer.explain(rows)
     assert found.exact

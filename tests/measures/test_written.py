@@ -184,6 +184,7 @@ def test_centred(name):
                     np.abs(centred.values[:, :, 0]).mean(axis=0))  # fmt: skip
 
 
+@pytest.mark.slow
 @measures
 def test_containers(name):
     plain = fitted(both, MEASURES[name]).explain(ROWS)
@@ -200,6 +201,7 @@ def test_containers(name):
     near(single, wanted(name, ROWS))
 
 
+@pytest.mark.slow
 @measures
 def test_containers_of_integers(name):
     """Nothing is rounded to the integers that a column holds."""

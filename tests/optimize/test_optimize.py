@@ -372,3 +372,17 @@ def test_bad_search():
         MeasureSearchCV(MeasureExplainer(MODEL), ["uniform"], "accuracy").fit(X)
     with pytest.raises(ValueError, match="measure='nonsense'"):
         MeasureSearchCV(MeasureExplainer(MODEL), ["nonsense"]).fit(X)
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_nan_scores_do_not_win(first):
+    names = ["uniform", "partial_dependence"]
+
+    def score(explanation, explainer, background):
+        is_first = "Uniform" in explanation.measure
+        return np.nan if is_first is first else -1.0
+
+    search = MeasureSearchCV(MeasureExplainer(MODEL), names, score, cv=2).fit(X)
+    assert search.best_index_ == int(first) and search.best_score_ == -1.0
+    with pytest.raises(ValueError, match="every candidate has a score that is NaN"):
+        MeasureSearchCV(MeasureExplainer(MODEL), names, lambda *_: np.nan, cv=2).fit(X)

@@ -23,6 +23,7 @@ def fitted():
     return {name: model.fit(X, Y) for name, model in MODELS.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("measure", MEASURES)
 @pytest.mark.parametrize("groups", [None, {"both": ["a", "c"]}])
@@ -55,12 +56,15 @@ def test_batches_and_curves(fitted):
         MeasureExplainer(fitted["open"]).partial_fit(X)
 
 
-def test_soft_votes_of_classifiers_stay_black_boxes_with_a_reason():
+def test_soft_votes_of_unlike_classifiers_are_a_sum_behind_links():
     from sklearn.linear_model import LogisticRegression
 
+    few = X[["a", "b"]]
     model = VotingClassifier(
         [("a", LogisticRegression()), ("b", RandomForestClassifier(3, random_state=0))],
         voting="soft",
-    ).fit(X[["a", "b"]], Y > 1)
-    explainer = MeasureExplainer(model).fit(X[["a", "b"]])
-    assert "black box" in explainer.describe() and "LogisticRegression" in explainer.describe()
+    ).fit(few, Y > 1)
+    explainer = MeasureExplainer(model, PartialDependence()).fit(few)
+    assert "boxes" in explainer.describe() and "logistic" in explainer.describe()
+    wanted = by_definition(lambda Z: model.predict_proba(Z)[:, 1], few, few[:6])
+    np.testing.assert_allclose(explainer.explain(few[:6]).values, wanted, atol=1e-12)

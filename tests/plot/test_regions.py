@@ -26,6 +26,7 @@ def area(polygon):
     return abs(x @ np.roll(y, 1) - y @ np.roll(x, 1)) / 2
 
 
+@pytest.mark.slow
 def test_polygons_fill_the_box_and_colours_are_the_output():
     network = random_network(0, 2, [8, 6])
     ax = plot.regions(network, BOX)

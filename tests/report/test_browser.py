@@ -107,6 +107,8 @@ def test_search(page):
 def test_row_picker(page, explained):
     explanation = explained[1]
     page.run("document.querySelector('#tabs a[href=\"#rows\"]').click()")
+    assert page.run("document.getElementById('kind').value") == "shapley"
+    page.choose("kind", "values")
     for i in (0, 7, 29):
         page.choose("pick", i)
         texts = page.run(
@@ -149,7 +151,7 @@ def test_without_javascript(browser, explained):
         box = browser.call("DOM.getBoxModel", nodeId=node)["model"]
         assert box["height"] > 40 and box["width"] > 300, name
     images = browser.call("DOM.querySelectorAll", nodeId=tree, selector="img")["nodeIds"]
-    assert len(images) == 2 + 4 + 3
+    assert len(images) == 2 + 4 + 3 + 3
     for node in images:
         assert browser.call("DOM.getBoxModel", nodeId=node)["model"]["height"] > 50
     assert browser.problems() == [] and browser.requests() == []
@@ -193,10 +195,20 @@ def test_hostile_strings(browser, part, tmp_path):
     some = list(dict.fromkeys(HOSTILE[50 * part : 50 * (part + 1)]))
     explainer, X = hostile_explainer(some, some, some[:3], some)
     path = tmp_path / "report.html"
-    write_report(explainer, X, path, title=some[part], max_features=4, max_outputs=2)
+    write_report(
+        [explainer, explainer], X, path, title=some[part], max_features=4, max_outputs=2,
+        labels=some[:2], slices=X.columns[0], target=explainer.output_names_[0],
+        units={X.columns[0]: some[1]}, output_unit=some[2], descriptions={X.columns[0]: some[3]},
+    )  # fmt: skip
     browser.open(path)
     for tab in ("columns", "rows", "trust", "overview"):
         browser.run(f"document.querySelector('#tabs a[href=\"#{tab}\"]').click()")
+        browser.run(
+            "document.querySelectorAll('.chart svg, .swarm canvas').forEach(e => "
+            "e.dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowRight'})))"
+        )
+    for place in range(4):
+        browser.choose("colour", place)
     browser.run("document.getElementById('next').click()")
     assert browser.run("typeof window.pwned") == "undefined"
     assert browser.requests() == [] and browser.problems() == []
@@ -216,7 +228,8 @@ def test_print(browser, explained):
         )
         wide = browser.run("document.documentElement.scrollWidth")
         controls = browser.run(
-            "[...document.querySelectorAll('input,select,nav')].filter(e => e.offsetHeight).length"
+            "[...document.querySelectorAll('input,select,#tabs')]"
+            ".filter(e => e.offsetHeight).length"
         )
         beside = browser.run(
             "(([a, b]) => a.getBoundingClientRect().right <= b.getBoundingClientRect().left)"

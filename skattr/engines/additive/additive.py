@@ -1,4 +1,6 @@
-"""Additive models: the terms of column j at x, the means of the others (MATH.md, section 5).
+"""Additive models: the terms of column j at x, the means of the others.
+
+See docs/mathematics.md, section 5.
 
     phi_j(x) = c + Σ_{i in j} h_i(x_i) + Σ_{i not in j} E h_i = E f + Σ_{i in j} (h_i(x_i) - E h_i)
 
@@ -16,7 +18,7 @@ import numpy as np
 from skattr._typing import override
 from skattr.attributions import Attributions
 from skattr.engines import backgrounds, laws
-from skattr.engines.base import Engine, Integral, Rows, RunOptions
+from skattr.engines.base import Engine, Integral, Request, RunOptions
 from skattr.engines.estimates import Estimate
 from skattr.engines.laws import why_inexact
 from skattr.measures.base import Measure
@@ -79,23 +81,20 @@ class AdditiveTerms(Engine):
         return Estimate(pieces.constant + state.means.sum(axis=0))
 
     @override
-    def integrate(
-        self,
-        pieces: Any,
-        state: Any,
-        rows: Rows,
-        attributions: Attributions,
-        chosen: list[int],
-        options: RunOptions,
-    ) -> Integral:
+    def integrate(self, pieces: Any, state: Any, request: Request) -> Integral:
         mean = self.mean(pieces, state).value
-        result = np.zeros((len(rows.X), len(chosen), pieces.n_outputs))
-        columns = sorted({k for a in chosen for k in attributions[a]})
-        position = {k: i for i, k in enumerate(columns)}
-        for block, terms in pieces.in_blocks(rows.X, columns):
-            terms -= state.means[columns]
-            for i, a in enumerate(chosen):
-                for k in attributions[a]:
-                    result[block, i] += terms[:, position[k]]
         # in this order a column without a term gets the mean to the last bit
-        return Integral(Estimate(mean + result))
+        return Integral(Estimate(mean + centered_terms(pieces, state, request)))
+
+
+def centered_terms(pieces: Additive, state: TermMeans, request: Request) -> np.ndarray:
+    """Return Σ_{i in j} (h_i(x_i) - E h_i) for each chosen attribution j, (n, g, k)."""
+    assert state.means is not None
+    result, columns = request.zeros(pieces.n_outputs), request.all_columns
+    position = {k: i for i, k in enumerate(columns)}
+    for block, terms in pieces.in_blocks(request.X, columns):
+        terms -= state.means[columns]
+        for i, members in enumerate(request.columns):
+            for k in members:
+                result[block, i] += terms[:, position[k]]
+    return result

@@ -1,4 +1,4 @@
-"""Affine models: the value at the centre of the measure (MATH.md, section 5).
+"""Affine models: the value at the centre of the measure (docs/mathematics.md, section 5).
 
     f = b + Σ_i w_i y_i:  ∫ f dμ_{j,x} = f(n), n = ∫ y dμ_{j,x} the first moments, mass 1
 
@@ -9,12 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from skattr._inputs import frames
 from skattr._typing import override
 from skattr.attributions import Attributions
-from skattr.engines.base import Engine, Integral, Rows, RunOptions
+from skattr.engines.base import Engine, Integral, Request, RunOptions
 from skattr.engines.estimates import Estimate
 from skattr.measures.base import Measure
 from skattr.pieces import Additive
@@ -47,21 +45,12 @@ class AffineMeans(Engine):
         return measure
 
     @override
-    def integrate(
-        self,
-        pieces: Any,
-        state: Any,
-        rows: Rows,
-        attributions: Attributions,
-        chosen: list[int],
-        options: RunOptions,
-    ) -> Integral:
-        X = rows.X
-        result = np.empty((len(X), len(chosen), pieces.n_outputs))
-        for start in range(0, len(X), ROW_BLOCK):
-            rows_of_block = frames.take_rows(X, slice(start, start + ROW_BLOCK))
-            for i, a in enumerate(chosen):
-                centers = state.centers(rows_of_block, attributions[a])
+    def integrate(self, pieces: Any, state: Any, request: Request) -> Integral:
+        result = request.zeros(pieces.n_outputs)
+        for start in range(0, len(request.X), ROW_BLOCK):
+            rows_of_block = frames.take_rows(request.X, slice(start, start + ROW_BLOCK))
+            for i, columns in enumerate(request.columns):
+                centers = state.centers(rows_of_block, columns)
                 for block, terms in pieces.in_blocks(centers, list(range(len(pieces.names)))):
                     # column by column, so that a row's bits do not depend on the rows around it
                     total = sum(terms.transpose(1, 0, 2), pieces.constant)

@@ -1,4 +1,6 @@
-"""Additive models and rows weighted by the bin of x_j: sums by bin (MATH.md, section 5).
+"""Additive models and rows weighted by the bin of x_j: sums by bin.
+
+See docs/mathematics.md, section 5.
 
     phi_j(x) = c + Σ_{i in j} h_i(x_i) + Σ_r π_r(x) Σ_{i not in j} h_i(z_ri)
 
@@ -8,14 +10,14 @@ group it is computed for each distinct combination of bins.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from skattr._typing import override
 from skattr.attributions import Attributions
-from skattr.engines.base import Engine, Integral, Rows, RunOptions
+from skattr.engines.base import Engine, Integral, Request, RunOptions
 from skattr.engines.estimates import Estimate
 from skattr.measures.base import Measure
 from skattr.measures.learned.row_weights import RowWeights
@@ -27,8 +29,10 @@ class OtherTerms:
     """The sums of the terms of the other columns, by bin of x_j or, for groups, by row."""
 
     weights: RowWeights
-    mean: np.ndarray  # (k,)
-    tables: list[np.ndarray]  # (bins of t, k), or (n, k) for a group
+    total: np.ndarray  # (k,) Σ_r ω_r f(z_r), without the constant of f
+    # (bins of rows, k), once all batches are added (bins of t, k), or (n, k) for a group
+    tables: list[np.ndarray]
+    columns: list[int | None]  # of each attribution, None for a group
 
 
 class BinnedAdditive(Engine):
@@ -66,48 +70,58 @@ class BinnedAdditive(Engine):
                     rest[block] += before[:, first - 1]
                 if last + 1 < len(columns):
                     rest[block] += behind[:, last + 1]
+        single = [a[0] if len(a) == 1 else None for a in attributions]
         tables = [
-            _by_bin(rest, weights, a[0]) if len(a) == 1 else rest
-            for rest, a in zip(others, attributions, strict=True)
+            rest if k is None else _by_bin(rest, weights, k)
+            for rest, k in zip(others, single, strict=True)
         ]
-        return OtherTerms(weights.released(), pieces.constant + total, tables)
+        kept = weights if weights.joint else weights.without_rows()
+        return OtherTerms(kept, total, tables, single)
+
+    @override
+    def merge(self, a: OtherTerms, b: OtherTerms) -> OtherTerms:
+        tables = [
+            np.concatenate([one, other]) if k is None else one + other
+            for one, other, k in zip(a.tables, b.tables, a.columns, strict=True)
+        ]
+        weights = a.weights.merge(b.weights)
+        return replace(b, weights=weights, total=a.total + b.total, tables=tables)
+
+    @override
+    def finish(self, pieces: Additive, state: OtherTerms, options: RunOptions) -> OtherTerms:
+        weights, total = state.weights.settled(), state.weights.total
+        tables = [
+            table if k is None else weights.columns[k].table @ (table / total)
+            for table, k in zip(state.tables, state.columns, strict=True)
+        ]
+        return replace(state, weights=weights.released(), total=state.total / total, tables=tables)
 
     @override
     def mean(self, pieces: Additive, state: OtherTerms) -> Estimate:
-        return Estimate(state.mean)
+        return Estimate(pieces.constant + state.total)
 
     @override
-    def integrate(
-        self,
-        pieces: Any,
-        state: Any,
-        rows: Rows,
-        attributions: Attributions,
-        chosen: list[int],
-        options: RunOptions,
-    ) -> Integral:
-        X = rows.X
-        result = np.empty((len(X), len(chosen), pieces.n_outputs))
-        for i, a in enumerate(chosen):
-            bins = state.weights.bins_of(X, attributions[a])
-            if len(attributions[a]) == 1:
-                result[:, i] = state.tables[a][bins[0]]
+    def integrate(self, pieces: Any, state: Any, request: Request) -> Integral:
+        result, columns = request.zeros(pieces.n_outputs), request.all_columns
+        tables = [state.tables[a] for a in request.chosen]
+        for i, (members, table) in enumerate(zip(request.columns, tables, strict=True)):
+            bins = state.weights.bins_of(request.X, members)
+            if len(members) == 1:
+                result[:, i] = table[bins[0]]
                 continue
             kinds, kind = np.unique(bins, axis=1, return_inverse=True)
-            sums = [state.weights.given(attributions[a], at) @ state.tables[a] for at in kinds.T]
+            sums = [state.weights.given(members, at) @ table for at in kinds.T]
             result[:, i] = np.array(sums)[kind.reshape(-1)]
-        columns = sorted({k for a in chosen for k in attributions[a]})
         position = {k: i for i, k in enumerate(columns)}
-        for block, terms in pieces.in_blocks(X, columns):
-            for i, a in enumerate(chosen):
-                for k in attributions[a]:
+        for block, terms in pieces.in_blocks(request.X, columns):
+            for i, members in enumerate(request.columns):
+                for k in members:
                     result[block, i] += terms[:, position[k]]
         return Integral(Estimate(pieces.constant + result))
 
 
 def _by_bin(values: np.ndarray, weights: RowWeights, k: int) -> np.ndarray:
-    """Return Σ_r π_r values_r for each bin of column k, (bins of t, n_outputs)."""
+    """Return Σ_r ω_r values_r over the rows of each bin of column k, (bins of rows, n_outputs)."""
     assert weights.rows is not None
-    table, rows = weights.columns[k].table, weights.rows[k]
-    sums = [np.bincount(rows, weights.weight * column, table.shape[1]) for column in values.T]
-    return table @ np.stack(sums, axis=1)
+    rows, n = weights.rows[k], weights.columns[k].bins.n + 2
+    return np.stack([np.bincount(rows, weights.weight * each, n) for each in values.T], axis=1)

@@ -2,14 +2,14 @@
 
 A curve has its jumps at the thresholds of the model and at the edges of the bins; it is looked up
 by (code, bin). O(boxes · depth · rows / 64) and a few additions for each row that meets all but one
-condition of a box (MATH.md, section 3, "Conditional by rows"). Groups, and columns whose cells are
-not known in advance (open columns), are summed up for each explained row.
+condition of a box (docs/mathematics.md, section 3, "Conditional by rows"). Groups, and columns
+whose cells are not known in advance (open columns), are summed up for each explained row.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,10 +18,9 @@ from skattr._inputs import frames
 from skattr._typing import override
 from skattr._utils.parallel import in_order
 from skattr.attributions import Attributions
-from skattr.curves.base import ColumnFunction
 from skattr.curves.by_bin import ByCodeAndBin
 from skattr.engines.backgrounds import encode
-from skattr.engines.base import Engine, Integral, Rows, RunOptions
+from skattr.engines.base import Curves, Engine, Integral, Request, RunOptions
 from skattr.engines.boxes.box_sums import owners, tree_blocks
 from skattr.engines.boxes.one_violation import ROW_BLOCK
 from skattr.engines.estimates import Estimate
@@ -39,14 +38,48 @@ MAX_SUMS = 2**23  # numbers in the sums of one pass
 
 
 @dataclass(eq=False)
-class BinnedCurves:
-    """The curves of single columns, and the rows for groups and open columns."""
+class BinnedSum:
+    """Σ_r ω_r κ f(t, z_{r,-j}) by code and bin of t, κ up to the normaliser of each bin of t.
 
-    curves: list[ByCodeAndBin | None]
-    mean: np.ndarray
-    weights: RowWeights | None
+    Shapes are those of `ByCodeAndBin`; by code + bin, the values at a missing t come last: the sum
+    over the rows where the column is missing, and the sum over all rows.
+    """
+
+    k: int  # the column
+    values: np.ndarray
+    reach: np.ndarray | None = None
+    partial: bool = False
+
+    def merge(self, other: BinnedSum) -> BinnedSum:
+        """Add the rows of another batch."""
+        return replace(self, values=self.values + other.values)
+
+    def curve(self, column: Weights, constant: np.ndarray) -> ByCodeAndBin:
+        """Divide by the sums of the weights of all rows."""
+        n = column.bins.n
+        missing = n if column.norm[n] < column.norm[n + 1] else n + 1
+        if self.reach is None:
+            values = self.values.copy()
+            values[:, n] = values[:, missing]
+            return ByCodeAndBin(column.bins, constant + values / column.norm[:, None])
+        ends = self.reach[1] + np.arange(n) + 1
+        bins = np.searchsorted(ends, np.arange(len(self.values) - 2), side="right")
+        values = self.values[:-2] / column.norm[np.minimum(bins, n - 1), None]
+        last = self.values[missing - n - 2] / column.norm[n]
+        values = constant + np.concatenate([values, last[None]])
+        return ByCodeAndBin(column.bins, values, self.reach, self.partial)
+
+
+@dataclass(eq=False)
+class BinnedCurves:
+    """Sums for the curves of single columns, and the rows for groups and open columns."""
+
+    sums: list[BinnedSum | None]
+    total: np.ndarray  # (k,) Σ_r ω_r f(z_r), without the constant of f
+    weights: RowWeights
     grid: Grid | None
     codes: np.ndarray | None
+    curves: list[ByCodeAndBin | None] = field(default_factory=list)
 
 
 class BinnedRows(Engine):
@@ -74,48 +107,62 @@ class BinnedRows(Engine):
         pieces = pieces.on(grid)
         single = [len(c) == 1 and not grid.cells[c[0]].open for c in attributions]
         curved = tuple(c if one else () for c, one in zip(attributions, single, strict=True))
-        curves: list[ByCodeAndBin | None] = [None] * len(attributions)
+        curves: list[BinnedSum | None] = [None] * len(attributions)
         for some in _parts(curved, weights, pieces.n_outputs):
             part = tuple(c if j in some else () for j, c in enumerate(curved))
             layout = Layout(grid, weights, [curved[j][0] for j in some])
             sums = _sum_rows(pieces, part, layout, codes, weights, options)
             for j in some:
-                curves[j] = layout.curve(curved[j][0], sums, weights, pieces.constant)
-        fit = sums.fit @ weights.weight
+                curves[j] = layout.curve(curved[j][0], sums, weights)
+        total = sums.fit @ weights.weight
         rest = not all(single) or any(curve is not None and curve.partial for curve in curves)
         return BinnedCurves(
             curves,
-            pieces.constant + fit,
-            weights if rest else None,
+            total,
+            weights if rest else weights.without_rows(),
             grid if rest else None,
             codes if rest else None,
         )
 
     @override
-    def mean(self, pieces: Boxes, state: BinnedCurves) -> Estimate:
-        return Estimate(state.mean)
+    def merge(self, a: BinnedCurves, b: BinnedCurves) -> BinnedCurves:
+        codes = None
+        if a.codes is not None and b.codes is not None:
+            codes = np.concatenate([a.codes, b.codes], axis=1)
+        sums = [
+            None if one is None or other is None else one.merge(other)
+            for one, other in zip(a.sums, b.sums, strict=True)
+        ]
+        weights = a.weights.merge(b.weights)
+        return replace(b, sums=sums, total=a.total + b.total, weights=weights, codes=codes)
 
     @override
-    def curves(
-        self, pieces: Boxes, state: BinnedCurves, attributions: Attributions
-    ) -> Sequence[ColumnFunction | None]:
+    def finish(self, pieces: Boxes, state: BinnedCurves, options: RunOptions) -> BinnedCurves:
+        weights = state.weights.settled()
+        curves = [
+            None if each is None else each.curve(weights.columns[each.k], pieces.constant)
+            for each in state.sums
+        ]
+        total = state.total / state.weights.total
+        if state.codes is None:
+            weights = weights.released()
+        return replace(state, sums=[], total=total, weights=weights, curves=curves)
+
+    @override
+    def mean(self, pieces: Boxes, state: BinnedCurves) -> Estimate:
+        return Estimate(pieces.constant + state.total)
+
+    @override
+    def curves(self, pieces: Boxes, state: BinnedCurves, attributions: Attributions) -> Curves:
         return state.curves
 
     @override
-    def integrate(
-        self,
-        pieces: Any,
-        state: Any,
-        rows: Rows,
-        attributions: Attributions,
-        chosen: list[int],
-        options: RunOptions,
-    ) -> Integral:
-        grid, codes = state.grid.meet(rows.X)
+    def integrate(self, pieces: Any, state: Any, request: Request) -> Integral:
+        grid, codes = state.grid.meet(request.X)
         boxes = pieces.on(grid)
-        result = np.empty((len(rows.X), len(chosen), boxes.n_outputs))
-        for i, a in enumerate(chosen):
-            result[:, i] = _sum_pinned(boxes, state, rows.X, codes, attributions[a], options)
+        result = request.zeros(boxes.n_outputs)
+        for i, columns in enumerate(request.columns):
+            result[:, i] = _sum_pinned(boxes, state, request, codes, columns)
         return Integral(Estimate(boxes.constant + result))
 
 
@@ -137,15 +184,14 @@ def _parts(attributions: Sequence, weights: RowWeights, k: int) -> list[list[int
 def _sum_pinned(
     boxes: Boxes,
     state: BinnedCurves,
-    X: Any,
+    request: Request,
     codes: np.ndarray,
     columns: tuple[int, ...],
-    options: RunOptions,
 ) -> np.ndarray:
     """Return Σ_r π_r(x) f(x_j, z_r,-j) without the constant, (n, k), once for equal rows."""
-    assert state.weights is not None and state.codes is not None
+    assert state.codes is not None
     weights, rows = state.weights, state.codes
-    bins = weights.bins_of(X, columns)
+    bins = weights.bins_of(request.X, columns)
     members = list(columns)
     _, first, kind = np.unique(
         np.concatenate([codes[members], bins]), axis=1, return_index=True, return_inverse=True
@@ -160,7 +206,7 @@ def _sum_pinned(
         add_pinned(boxes.table, is_member, rows, x, np.flatnonzero(share), share, out)
         return out
 
-    sums = np.array(list(in_order(one, first.tolist(), options.n_jobs)))
+    sums = np.array(list(in_order(one, first.tolist(), request.options.n_jobs)))
     return sums.reshape(len(first), -1)[kind.reshape(-1)]
 
 
@@ -207,7 +253,7 @@ class Layout:
         self.grid = grid
         d = len(grid.cells)
         n_codes = np.diff(grid.offset)
-        self.n_bins = np.array([column.bins.n + 1 for column in weights.columns])
+        self.n_bins = np.array([column.bins.n + 2 for column in weights.columns])
         self.rises = np.zeros(d, np.bool_)
         self.partial = np.zeros(d, np.bool_)
         self.first = np.zeros(grid.offset[-1], np.int32)
@@ -219,12 +265,9 @@ class Layout:
         self.whole = _starts(chosen * rows * self.n_bins)
         self.jumps = _starts(chosen * self.rises * (n_codes + self.n_bins))
         self.without = _starts(chosen * self.n_bins)
-        tables = [
-            column.table.ravel() if k in columns else np.zeros(0)
-            for k, column in enumerate(weights.columns)
-        ]
-        self.kappa = np.concatenate(tables)
-        self.kappas = _starts(np.array([len(table) for table in tables]))
+        self.tables = [weights.raw_table(k) if k in columns else np.zeros((0, 0)) for k in range(d)]
+        self.kappa = np.concatenate([table.ravel() for table in self.tables])
+        self.kappas = _starts(np.array([table.size for table in self.tables]))
 
     def _find_order(self, k: int, bins: Bins) -> None:
         """Check whether codes rise with bins, and find the bin in which each code begins."""
@@ -272,12 +315,9 @@ class Layout:
             self.without[:-1],
         )
 
-    def curve(
-        self, k: int, sums: BinnedSums, weights: RowWeights, constant: np.ndarray
-    ) -> ByCodeAndBin:
-        """Return the curve of column k."""
+    def curve(self, k: int, sums: BinnedSums, weights: RowWeights) -> BinnedSum:
+        """Return the sums by code and bin of column k."""
         assert weights.rows is not None
-        column = weights.columns[k]
         m = self.n_bins[k]
         outputs = len(sums.fit)
         rows = weights.rows[k]
@@ -285,40 +325,40 @@ class Layout:
         plain += sums.without[:, self.without[k] : self.without[k + 1]]
         whole = sums.whole[:, self.whole[k] : self.whole[k + 1]].reshape(outputs, -1, m)
         if not self.rises[k]:
-            return ByCodeAndBin(column.bins, constant + self._by_code(k, column, plain, whole))
+            return BinnedSum(k, self._by_code(k, plain, whole))
         first = self.first[self.grid.offset[k] : self.grid.offset[k + 1]]
-        last = np.searchsorted(first, np.arange(column.bins.n), side="right") - 1  # of each bin
+        last = np.searchsorted(first, np.arange(m - 2), side="right") - 1  # of each bin
         jumps = sums.jumps[:, self.jumps[k] : self.jumps[k + 1]]
-        values = constant + self._rising(column, plain, whole, jumps, last)
+        values = self._rising(k, plain, whole, jumps, last)
         reach = np.stack([np.append(1, last[:-1]), last])
-        return ByCodeAndBin(column.bins, values, reach, bool(self.partial[k]))
+        return BinnedSum(k, values, reach, bool(self.partial[k]))
 
-    def _by_code(self, k: int, column: Weights, plain: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    def _by_code(self, k: int, plain: np.ndarray, whole: np.ndarray) -> np.ndarray:
         """Return the values by code and bin."""
         by_code = whole[:, :-1] + whole[:, -1:]  # the last row counts for all codes
         if self.grid.cells[k].ordered:
             np.cumsum(by_code[:, 1:], axis=1, out=by_code[:, 1:])
-        return ((by_code + plain[:, None]) @ column.table.T).transpose(1, 2, 0)
+        return ((by_code + plain[:, None]) @ self.tables[k].T).transpose(1, 2, 0)
 
     def _rising(
         self,
-        column: Weights,
+        k: int,
         plain: np.ndarray,
         whole: np.ndarray,
         jumps: np.ndarray,
         last: np.ndarray,
     ) -> np.ndarray:
         """Return the values by code + bin, and missing; `last` is the last code of each bin."""
-        n = column.bins.n
+        table, n = self.tables[k], self.n_bins[k] - 2
         inner = np.cumsum(whole[:, :n], axis=1) + plain[:, None]
-        level = np.einsum("bs,kbs->bk", column.table[:n], inner)
-        values = np.empty((jumps.shape[1] + 1, len(jumps)))
+        level = np.einsum("bs,kbs->bk", table[:n], inner)
+        values = np.zeros((jumps.shape[1] + 2, len(jumps)))  # what no code and bin reach stays 0
         begin = 0
         for b in range(n):
             end = last[b] + b + 1
             values[begin:end] = level[b] + np.cumsum(jumps[:, begin:end], axis=1).T
             begin = end
-        values[-1] = (whole[:, -1] + plain) @ column.table[n]
+        values[-2:] = table[n:] @ (whole[:, -1] + plain).T
         return values
 
 

@@ -1,4 +1,4 @@
-"""Mixtures of products whose shares depend on x_j, on boxes (MATH.md, section 3).
+"""Mixtures of products whose shares depend on x_j, on boxes (docs/mathematics.md, section 3).
 
     phi_j(x) = Σ_c π_c(x_j) F_{j,c}(x_j)
 
@@ -18,7 +18,7 @@ from skattr._typing import override
 from skattr.attributions import Attributions
 from skattr.curves.base import ColumnFunction
 from skattr.curves.mixed import Mixed
-from skattr.engines.base import Engine, Integral, Rows, RunOptions
+from skattr.engines.base import Curves, Engine, Integral, Request, RunOptions
 from skattr.engines.boxes.box_products import sum_products
 from skattr.engines.boxes.box_sums import BoxSums
 from skattr.engines.estimates import Estimate
@@ -80,9 +80,7 @@ class BoxMixture(Engine):
         return ComponentSums(mixture, names, sums)
 
     @override
-    def curves(
-        self, pieces: Boxes, state: ComponentSums, attributions: Attributions
-    ) -> list[ColumnFunction | None]:
+    def curves(self, pieces: Boxes, state: ComponentSums, attributions: Attributions) -> Curves:
         parts = [sums.curves(pieces, attributions) for sums in state.sums]
         result: list[ColumnFunction | None] = []
         for (k, *_), *curves in zip(attributions, *parts, strict=True):
@@ -92,21 +90,11 @@ class BoxMixture(Engine):
         return result
 
     @override
-    def integrate(
-        self,
-        pieces: Any,
-        state: Any,
-        rows: Rows,
-        attributions: Attributions,
-        chosen: list[int],
-        options: RunOptions,
-    ) -> Integral:
-        codes, sums = rows.codes, state.sums
-        parts = np.array([each.integrate(pieces, codes, attributions, chosen) for each in sums])
+    def integrate(self, pieces: Any, state: Any, request: Request) -> Integral:
+        parts = np.array([sums.integrate(pieces, request) for sums in state.sums])
         result = np.empty(parts.shape[1:])
-        for i, a in enumerate(chosen):
-            columns = attributions[a]
-            t = [as_numbers(frames.column(rows.X, k), state.names[k]) for k in columns]
+        for i, columns in enumerate(request.columns):
+            t = [as_numbers(frames.column(request.X, k), state.names[k]) for k in columns]
             shares = state.mixture.shares(np.stack(t, axis=1), list(columns))
             result[:, i] = np.einsum("nc,cnk->nk", shares, parts[:, :, i])
         return Integral(Estimate(result))

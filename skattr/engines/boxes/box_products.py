@@ -1,7 +1,8 @@
 """Products of one-dimensional laws on boxes: the product of the masses of a box's sides.
 
-Exact curves of all attributions, O(boxes · depth), whatever the number of rows (MATH.md,
-section 3). The laws add up over batches; `finish` computes the sums over boxes from them.
+Exact curves of all attributions, O(boxes · depth), whatever the number of rows
+(docs/mathematics.md, section 3). The laws add up over batches; `finish` computes the sums over
+boxes from them.
 """
 
 from __future__ import annotations
@@ -16,9 +17,8 @@ import numpy as np
 
 from skattr._typing import override
 from skattr.attributions import Attributions
-from skattr.curves.base import ColumnFunction
 from skattr.engines.backgrounds import encode
-from skattr.engines.base import Engine, Integral, Rows, RunOptions
+from skattr.engines.base import Curves, Engine, Integral, Request, RunOptions
 from skattr.engines.boxes.box_sums import BoxSums, add_trees
 from skattr.engines.estimates import Estimate
 from skattr.engines.laws import as_masses, masses, merge_components, why_inexact
@@ -31,10 +31,13 @@ def sum_products(
     boxes: Boxes, attributions: Sequence, masses: list[np.ndarray], options: RunOptions
 ) -> BoxSums:
     """Return the sums over boxes for one product, given the mass of each code of each column."""
-    # code 0 by itself, the others as running sums: an interval is a difference
-    cumulated = np.concatenate([np.concatenate([m[:1], np.cumsum(m[1:])]) for m in masses])
-    sums = add_trees(boxes, attributions, box_products.walk, cumulated, options)
+    sums = add_trees(boxes, attributions, box_products.walk, cumulated(masses), options)
     return BoxSums(*sums, 1.0, boxes.grid.offset)
+
+
+def cumulated(masses: list[np.ndarray]) -> np.ndarray:
+    """Return code 0 by itself, the others as running sums: an interval is a difference."""
+    return np.concatenate([np.concatenate([m[:1], np.cumsum(m[1:])]) for m in masses])
 
 
 @dataclass(eq=False)
@@ -98,20 +101,10 @@ class BoxProducts(Engine):
         return Estimate(state.sums.mean(pieces))
 
     @override
-    def curves(
-        self, pieces: Boxes, state: CodedMixture, attributions: Attributions
-    ) -> Sequence[ColumnFunction | None]:
+    def curves(self, pieces: Boxes, state: CodedMixture, attributions: Attributions) -> Curves:
         assert state.sums is not None
         return state.sums.curves(pieces, attributions)
 
     @override
-    def integrate(
-        self,
-        pieces: Any,
-        state: Any,
-        rows: Rows,
-        attributions: Attributions,
-        chosen: list[int],
-        options: RunOptions,
-    ) -> Integral:
-        return Integral(Estimate(state.sums.integrate(pieces, rows.codes, attributions, chosen)))
+    def integrate(self, pieces: Any, state: Any, request: Request) -> Integral:
+        return Integral(Estimate(state.sums.integrate(pieces, request)))

@@ -10,7 +10,8 @@ import numpy as np
 from skattr._utils.parallel import in_order
 from skattr.attributions import Attributions
 from skattr.curves.by_code import ByCode
-from skattr.engines.base import RunOptions
+from skattr.engines.base import Request, RunOptions
+from skattr.engines.boxes.fold_sums import FoldSums
 from skattr.kernels.boxes.group_values import add_group
 from skattr.kernels.boxes.layout import COLUMN, Owners, Sums
 from skattr.pieces import Boxes, Grid
@@ -28,8 +29,10 @@ class BoxSums:
     box_weights: np.ndarray  # (n_groups + 1, n_boxes), without rows if there are no groups
     weight: float
     offset: np.ndarray  # (d + 1,) where the codes of a column start in `jumps`
+    folds: FoldSums | None = None  # the same for each fold of the background
 
     def __add__(self, other: BoxSums) -> BoxSums:
+        both = self.folds is not None and other.folds is not None
         return BoxSums(
             self.jumps + other.jumps,
             self.constant + other.constant,
@@ -37,6 +40,7 @@ class BoxSums:
             self.box_weights + other.box_weights,
             self.weight + other.weight,
             self.offset,
+            self.folds + other.folds if both else None,  # type: ignore[operator]
         )
 
     def scaled(self, share: float) -> BoxSums:
@@ -73,22 +77,23 @@ class BoxSums:
             curves.append(ByCode(boxes.grid, k, values))
         return curves
 
-    def integrate(
-        self, boxes: Boxes, codes: np.ndarray, attributions: Attributions, chosen: list
-    ) -> np.ndarray:
-        """Return the values of groups and of open columns."""
-        result = np.empty((codes.shape[1], len(chosen), boxes.n_outputs))
-        group = owners(attributions, boxes.grid).group
-        for i, a in enumerate(chosen):
+    def integrate(self, boxes: Boxes, request: Request) -> np.ndarray:
+        """Return the values of groups and of open columns, (n, g, k)."""
+        codes = request.rows.codes
+        assert codes is not None
+        result = request.zeros(boxes.n_outputs)
+        group = owners(request.attributions, boxes.grid).group[request.chosen]
+        for i, columns in enumerate(request.columns):
+            members = list(columns)
             in_group = np.zeros(len(codes), np.bool_)
-            in_group[list(attributions[a])] = True
+            in_group[members] = True
             # rows that agree in the group share one descent
             _, first, kind = np.unique(
-                codes[list(attributions[a])], axis=1, return_index=True, return_inverse=True
+                codes[members], axis=1, return_index=True, return_inverse=True
             )
             some = np.ascontiguousarray(codes[:, first])
             out = np.zeros((len(first), boxes.n_outputs))
-            weights = self.box_weights[group[a]]
+            weights = self.box_weights[group[i]]
             add_group(boxes.table, in_group, weights, self.box_weights[0], some, out)
             result[:, i] = out[kind.reshape(-1)]
         return self.mean(boxes) + result / self.weight

@@ -19,7 +19,7 @@ from skattr._typing import override
 from skattr._utils.parallel import in_workers
 from skattr._utils.progress import Progress
 from skattr.attributions import Attributions
-from skattr.engines.base import Engine, Integral, Rows, RunOptions
+from skattr.engines.base import Engine, Integral, Request, RunOptions
 from skattr.engines.boxes.box_sums import add_trees
 from skattr.engines.estimates import Estimate
 from skattr.kernels.boxes import signed_products
@@ -88,26 +88,16 @@ class Increments(Engine):
         return Cuts(measure, ends, codes, corners)
 
     @override
-    def integrate(
-        self,
-        pieces: Any,
-        state: Any,
-        rows: Rows,
-        attributions: Attributions,
-        chosen: list[int],
-        options: RunOptions,
-    ) -> Integral:
-        X = rows.X
-        result = np.empty((len(X), len(chosen), pieces.n_outputs))
-        if state.measure.product:
-            for i in range(len(X)):
-                x = as_point(frames.take_rows(X, slice(i, i + 1)))
-                for position, a in enumerate(chosen):
-                    result[i, position] = _product(pieces, state, x, attributions[a], options)
-            return Integral(Estimate(result))
-        masses = state.measure.masses(X, attributions)[:, chosen]
+    def integrate(self, pieces: Any, state: Any, request: Request) -> Integral:
+        X, options, wanted = request.X, request.options, request.columns
+        result = request.zeros(pieces.n_outputs)
         points = (as_point(frames.take_rows(X, slice(i, i + 1))) for i in range(len(X)))
-        wanted = [attributions[a] for a in chosen]
+        if state.measure.product:
+            for i, x in enumerate(points):
+                for position, columns in enumerate(wanted):
+                    result[i, position] = _product(pieces, state, x, columns, options)
+            return Integral(Estimate(result))
+        masses = state.measure.masses(X, request.attributions)[:, request.chosen]
         tasks = (joblib.delayed(_at_corners)(state, x, wanted) for x in points)
         with Progress(options.verbose, len(X), "rows") as bar:
             for i, sums in enumerate(in_workers(tasks, options.n_jobs)):

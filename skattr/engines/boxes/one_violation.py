@@ -1,23 +1,24 @@
 """Rows of data on boxes: one pass over the background, allowing one violated attribution.
 
-Exact curves of all attributions, O(boxes · depth · rows / 64) (MATH.md, section 3).
+Exact curves of all attributions, O(boxes · depth · rows / 64) (docs/mathematics.md, section 3).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from skattr._typing import override
 from skattr.attributions import Attributions
-from skattr.curves.base import ColumnFunction
 from skattr.engines import backgrounds
-from skattr.engines.base import Engine, Integral, Rows, RunOptions
-from skattr.engines.boxes.box_sums import BoxSums, add_trees
+from skattr.engines.base import Curves, Engine, Integral, Request, RunOptions
+from skattr.engines.boxes.box_sums import BoxSums, add_trees, owners
+from skattr.engines.boxes.fold_sums import FoldSums, FoldWalk
 from skattr.engines.estimates import Estimate
 from skattr.kernels.boxes import one_violation
+from skattr.kernels.boxes.fold_sums import index_folds
+from skattr.kernels.boxes.layout import Sums
 from skattr.measures.base import Measure
 from skattr.pieces import Boxes
 
@@ -45,17 +46,24 @@ class OneViolation(Engine):
         grid, codes = backgrounds.encode(background, pieces.grid, options.n_jobs)
         pieces = pieces.on(grid)
         weights = background.weights
-        sums = None
+        pinned_ones = attributions if pinned else ()
+        folds, sums = None, None
+        if pinned and measure.by_rows == "mean":
+            folds = FoldSums.empty(pieces, owners(attributions, grid), options.folds)
         for start in range(0, len(weights), ROW_BLOCK):
             block = slice(start, start + ROW_BLOCK)
-            rows = one_violation.index_rows(
-                np.ascontiguousarray(codes[:, block]), weights[block], pieces.grid.offset
-            )
-            sums = add_trees(
-                pieces, attributions if pinned else (), one_violation.walk, rows, options, sums
-            )
+            some, weight = np.ascontiguousarray(codes[:, block]), weights[block]
+            equal = bool((weight == weight[0]).all())
+            if folds is not None:
+                total = sums if equal else None
+                total = _add_folds(pieces, attributions, some, weight, options, block, folds, total)
+            if folds is not None and equal:
+                sums = total
+            else:  # sums of weights depend on the order of rows
+                rows = one_violation.index_rows(some, weight, pieces.grid.offset)
+                sums = add_trees(pieces, pinned_ones, one_violation.walk, rows, options, sums)
         assert sums is not None
-        return BoxSums(*sums, float(weights.sum()), grid.offset)
+        return BoxSums(*sums, float(weights.sum()), grid.offset, folds)
 
     @override
     def merge(self, a: BoxSums, b: BoxSums) -> BoxSums:
@@ -66,19 +74,30 @@ class OneViolation(Engine):
         return Estimate(state.mean(pieces))
 
     @override
-    def curves(
-        self, pieces: Boxes, state: BoxSums, attributions: Attributions
-    ) -> Sequence[ColumnFunction | None]:
+    def curves(self, pieces: Boxes, state: BoxSums, attributions: Attributions) -> Curves:
         return state.curves(pieces, attributions)
 
     @override
-    def integrate(
-        self,
-        pieces: Any,
-        state: Any,
-        rows: Rows,
-        attributions: Attributions,
-        chosen: list[int],
-        options: RunOptions,
-    ) -> Integral:
-        return Integral(Estimate(state.integrate(pieces, rows.codes, attributions, chosen)))
+    def integrate(self, pieces: Any, state: Any, request: Request) -> Integral:
+        return Integral(Estimate(state.integrate(pieces, request)))
+
+
+def _add_folds(
+    pieces: Boxes,
+    attributions: Attributions,
+    codes: np.ndarray,
+    weights: np.ndarray,
+    options: RunOptions,
+    block: slice,
+    folds: FoldSums,
+    sums: Sums | None,
+) -> Sums:
+    """Add a block of rows to the sums of all folds, and to those of all rows."""
+    assert options.folds is not None
+    of_rows, n = options.folds.of_rows[block], options.folds.n
+    rows, everyone = index_folds(codes, weights, pieces.grid.offset, of_rows, n)
+    who = owners(attributions, pieces.grid)
+    walk = FoldWalk(pieces, who, everyone, folds, options.n_jobs)
+    sums = add_trees(pieces, attributions, walk, rows, options, sums)
+    walk.finish(np.bincount(of_rows, weights, n))
+    return sums

@@ -14,7 +14,7 @@ from skattr._inputs import frames
 from skattr._typing import override
 from skattr._utils.progress import Progress
 from skattr.attributions import Attributions
-from skattr.engines.base import Engine, Integral, Rows, RunOptions
+from skattr.engines.base import Engine, Integral, Request, RunOptions
 from skattr.engines.estimates import Estimate
 from skattr.measures.base import Measure
 from skattr.pieces import Pieces
@@ -47,24 +47,16 @@ class Evaluation(Engine):
         return a
 
     @override
-    def integrate(
-        self,
-        pieces: Any,
-        state: Any,
-        rows: Rows,
-        attributions: Attributions,
-        chosen: list[int],
-        options: RunOptions,
-    ) -> Integral:
-        X = rows.X
-        result = np.zeros((len(X), len(chosen), pieces.n_outputs))
+    def integrate(self, pieces: Any, state: Any, request: Request) -> Integral:
+        X, result = request.X, request.zeros(pieces.n_outputs)
         step = getattr(state, "rows_at_once", ROW_BLOCK)
-        with Progress(options.verbose, len(X), "rows") as bar:
+        with Progress(request.options.verbose, len(X), "rows") as bar:
             for start in range(0, len(X), step):
                 block = slice(start, start + step)
-                points, weights, row = state.atoms(frames.take_rows(X, block), attributions)
+                some = frames.take_rows(X, block)
+                points, weights, row = state.atoms(some, request.attributions)
                 values = pieces.predict(points)
-                for i, a in enumerate(chosen):
+                for i, a in enumerate(request.chosen):
                     np.add.at(result[block, i], row, weights[a][:, None] * values)
                 bar.step("atoms", len(result[block]))
         return Integral(Estimate(result))

@@ -15,7 +15,7 @@ import numpy as np
 
 from skattr._typing import override
 from skattr.attributions import Attributions
-from skattr.engines.base import Engine, Integral, Rows, RunOptions
+from skattr.engines.base import Engine, Integral, Request, RunOptions
 from skattr.engines.estimates import Estimate
 from skattr.engines.evaluation.backends import backend_of
 from skattr.engines.evaluation.distinct import at_distinct
@@ -49,7 +49,7 @@ class FiniteGrid(Engine):
 
     @override
     def why_not_preferred(self, pieces: Pieces, measure: Any, options: RunOptions) -> str | None:
-        return _why_too_many(ProductPoints.of(measure), options)
+        return _why_too_many(ProductPoints.of(measure), options.for_exact_sums())
 
     @override
     def cost(self, pieces: Pieces, measure: Measure) -> str:
@@ -78,17 +78,9 @@ class FiniteGrid(Engine):
         return Estimate(state.mean)
 
     @override
-    def integrate(
-        self,
-        pieces: Any,
-        state: Any,
-        rows: Rows,
-        attributions: Attributions,
-        chosen: list[int],
-        options: RunOptions,
-    ) -> Integral:
+    def integrate(self, pieces: Any, state: Any, request: Request) -> Integral:
         value = partial(_pinned, pieces.output, state.points)
-        return Integral(Estimate(at_distinct(value, rows.X, attributions, chosen, options)))
+        return Integral(Estimate(at_distinct(value, request)))
 
 
 def _pinned(f: Any, points: ProductPoints, x: Any, columns: tuple[int, ...]) -> np.ndarray:

@@ -18,7 +18,8 @@ from skattr._files.storage import PicklableTable
 from skattr._inputs import frames
 from skattr._typing import override
 from skattr.attributions import Attributions
-from skattr.engines.base import Engine, Integral, Rows, RunOptions
+from skattr.engines.backgrounds import merge_weights, settle_weights
+from skattr.engines.base import Engine, Integral, Request, RunOptions
 from skattr.engines.estimates import Estimate
 from skattr.engines.evaluation.distinct import FEWER, at_distinct
 from skattr.measures.base import Measure
@@ -74,26 +75,22 @@ class FiniteSum(Engine):
         copy = None
         if a.background is not None and b.background is not None:
             copy = PicklableTable(frames.concatenate([a.background.X, b.background.X]))
-        return RowSum(a.total + b.total, np.concatenate([a.weights, b.weights]), copy)
+        weights = np.concatenate([a.weights, b.weights])
+        return RowSum(a.total + b.total, weights, copy, merge_weights(a, b))
+
+    @override
+    def finish(self, pieces: Pieces, state: RowSum, options: RunOptions) -> RowSum:
+        return settle_weights(state)
 
     @override
     def mean(self, pieces: Pieces, state: RowSum) -> Estimate:
         return Estimate(state.total / state.weights.sum())
 
     @override
-    def integrate(
-        self,
-        pieces: Any,
-        state: Any,
-        rows: Rows,
-        attributions: Attributions,
-        chosen: list[int],
-        options: RunOptions,
-    ) -> Integral:
+    def integrate(self, pieces: Any, state: Any, request: Request) -> Integral:
         value = partial(_pinned_mean, pieces.output, state)
         each = f", each one call of the model on {_rows_per_call(state)}; {SMALLER}"
-        values = at_distinct(value, rows.X, attributions, chosen, options, each=each)
-        return Integral(Estimate(values))
+        return Integral(Estimate(at_distinct(value, request, each=each)))
 
     @override
     def outlook(self, state: RowSum, attributions: Attributions) -> str:

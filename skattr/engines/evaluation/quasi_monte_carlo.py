@@ -1,4 +1,6 @@
-"""Quasi-random points on any model: means of f over scrambled Sobol points (MATH.md, section 6).
+"""Quasi-random points on any model: means of f over scrambled Sobol points.
+
+See docs/mathematics.md, section 6.
 
     ∫ f dμ_{j,x} ≈ 1/p Σ_i w_{j,x}(u_i) f(T_{j,x}(u_i)), T the measure's transport of uniform points
 
@@ -28,10 +30,10 @@ from skattr._typing import override
 from skattr._utils.parallel import in_workers
 from skattr._utils.progress import Progress
 from skattr.attributions import Attributions
-from skattr.engines.base import Engine, Integral, Rows, RunOptions
+from skattr.engines.base import Engine, Integral, Request, RunOptions
 from skattr.engines.estimates import Estimate, standard_error
 from skattr.engines.evaluation.backends import Device, Host, backend_of
-from skattr.engines.evaluation.distinct import FEWER, in_words
+from skattr.engines.evaluation.distinct import FEWER, distinct_values, in_words
 from skattr.measures.base import Measure
 from skattr.measures.factors.points import ProductPoints
 from skattr.pieces import Pieces
@@ -67,6 +69,18 @@ class QuasiMonteCarlo(Engine):
     ----------
     replicates : int, default=16
         Number of independent scramblings.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skattr import MeasureExplainer
+    >>> X = np.array([[0.0, 1.0], [2.0, 3.0]])
+    >>> from skattr.engines import QuasiMonteCarlo
+    >>> from skattr.measures import Uniform
+    >>> engine = QuasiMonteCarlo(replicates=8)
+    >>> explainer = MeasureExplainer(lambda X: X[:, 0] * X[:, 1], Uniform(), engine=engine).fit(X)
+    >>> explainer.explain(X).exact
+    False
     """
 
     name = "quasi_monte_carlo"
@@ -132,24 +146,14 @@ class QuasiMonteCarlo(Engine):
         return None if state.mean is None else Estimate.sampled(state.mean)
 
     @override
-    def integrate(
-        self,
-        pieces: Any,
-        state: Any,
-        rows: Rows,
-        attributions: Attributions,
-        chosen: list[int],
-        options: RunOptions,
-    ) -> Integral:
-        X = rows.X
+    def integrate(self, pieces: Any, state: Any, request: Request) -> Integral:
         values: list[tuple[int, tuple]] = []  # the row and the columns of each distinct value
-        which = np.empty((len(X), len(chosen)), int)
-        every = tuple(range(len(frames.labels(X))))
-        for i, a in enumerate(chosen):
-            first, kind = frames.distinct_rows(X, every if state.by_row else attributions[a])
-            which[:, i] = len(values) + kind
-            values += [(row, attributions[a]) for row in first.tolist()]
-        means = np.moveaxis(self._means(pieces, state, X, values, options)[which], 2, 0)
+        which = []
+        for columns, (first, kind) in distinct_values(request, state.by_row):
+            which.append(len(values) + kind)
+            values += [(row, columns) for row in first.tolist()]
+        replicates = self._means(pieces, state, request.X, values, request.options)
+        means = np.moveaxis(replicates[np.stack(which, axis=1)], 2, 0)
         if not state.varies:
             return Integral(Estimate.sampled(means))
         return Integral(Estimate.sampled(means[..., :-1]), Estimate.sampled(means[..., -1:]))

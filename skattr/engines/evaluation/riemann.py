@@ -1,4 +1,4 @@
-"""Riemann and Riemann-Stieltjes sums on any model: tensor grids (MATH.md, section 6).
+"""Riemann and Riemann-Stieltjes sums on any model: tensor grids (docs/mathematics.md, section 6).
 
     ∫ f dμ ≈ Σ_cells f(node of the cell) · (weight of the cell)
 
@@ -25,7 +25,7 @@ import numpy as np
 
 from skattr._typing import override
 from skattr.attributions import Attributions
-from skattr.engines.base import Engine, Integral, Rows, RunOptions
+from skattr.engines.base import Engine, Integral, Request, RunOptions
 from skattr.engines.estimates import Estimate
 from skattr.engines.evaluation.backends import backend_of
 from skattr.engines.evaluation.distinct import at_distinct
@@ -67,6 +67,19 @@ class Riemann(Engine):
         integrand, which have no Gauss nodes, "gauss" means "midpoint".
     points : int, optional
         Number of points per side. By default it is doubled until the error is small enough.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skattr import MeasureExplainer
+    >>> X = np.array([[0.0, 1.0], [2.0, 3.0]])
+    >>> from skattr.engines import Riemann
+    >>> from skattr.measures import Uniform
+    >>> engine = Riemann(rule="midpoint", points=4)
+    >>> explainer = MeasureExplainer(lambda X: X[:, 0] * X[:, 1], Uniform(), engine=engine).fit(X)
+    >>> explainer.explain(X).values  # right for a function that is linear in each column
+    array([[0., 1.],
+           [4., 3.]])
     """
 
     name = "riemann"
@@ -161,18 +174,10 @@ class Riemann(Engine):
         return state.mean
 
     @override
-    def integrate(
-        self,
-        pieces: Any,
-        state: Any,
-        rows: Rows,
-        attributions: Attributions,
-        chosen: list[int],
-        options: RunOptions,
-    ) -> Integral:
+    def integrate(self, pieces: Any, state: Any, request: Request) -> Integral:
         k = pieces.n_outputs
-        refine = partial(self._refine, pieces.output, state, options)
-        sums = at_distinct(refine, rows.X, attributions, chosen, options, state.by_row)
+        refine = partial(self._refine, pieces.output, state, request.options)
+        sums = at_distinct(refine, request, state.by_row)
         values, errors = sums[:, :, 0], sums[:, :, 1]  # (n, g, k), and masses behind them
         masses = Estimate(values[..., k:], errors[..., k:]) if state.varies else None
         return Integral(Estimate(values[..., :k], errors[..., :k]), masses)

@@ -9,14 +9,14 @@ group W is summed over the rows for each distinct combination of bins.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from skattr._typing import override
 from skattr.attributions import Attributions
-from skattr.engines.base import Engine, Integral, Rows, RunOptions
+from skattr.engines.base import Engine, Integral, Request, RunOptions
 from skattr.engines.estimates import Estimate
 from skattr.engines.products.product_sums import add_rows, at_rows, value
 from skattr.measures.base import Measure
@@ -30,8 +30,10 @@ class BinnedTermWeights:
 
     weights: RowWeights
     totals: np.ndarray  # (M,)
-    tables: list[np.ndarray | None]  # (bins of t, M), None for a group
+    # (bins of rows, M), once all batches are added (bins of t, M), None for a group
+    tables: list[np.ndarray | None]
     inputs: list[np.ndarray] | None  # of all parts and rows, if there is a group
+    columns: list[int | None]  # of each attribution, None for a group
 
 
 class BinnedProducts(Engine):
@@ -59,11 +61,10 @@ class BinnedProducts(Engine):
         bins = np.stack(
             [np.zeros(len(background), np.int32) if k is None else weights.rows[k] for k in single]
         )
-        kappa = [None if k is None else weights.columns[k].table for k in single]
-        most = max((table.shape[1] for table in kappa if table is not None), default=1)
+        n_bins = [1 if k is None else weights.columns[k].bins.n + 2 for k in single]
         totals, others = (
             np.zeros(pieces.n_terms),
-            np.zeros((pieces.n_terms, len(attributions), most)),
+            np.zeros((pieces.n_terms, len(attributions), max(n_bins))),
         )
         kept: list[list[np.ndarray]] | None = [] if None in single else None
         for block, inputs in pieces.in_blocks(background.X):
@@ -73,52 +74,62 @@ class BinnedProducts(Engine):
             if kept is not None:
                 kept.append(inputs)
         tables = [
-            None if table is None else table @ others[:, a, : table.shape[1]].T
-            for a, table in enumerate(kappa)
+            None if k is None else np.ascontiguousarray(others[:, a, :n].T)
+            for a, (k, n) in enumerate(zip(single, n_bins, strict=True))
         ]
         whole = None if kept is None else [np.concatenate(p) for p in zip(*kept, strict=True)]
-        return BinnedTermWeights(weights.released(), totals, tables, whole)
+        if not weights.joint:
+            weights = weights.without_rows()
+        return BinnedTermWeights(weights, totals, tables, whole, single)
+
+    @override
+    def merge(self, a: BinnedTermWeights, b: BinnedTermWeights) -> BinnedTermWeights:
+        tables = [
+            None if one is None or other is None else one + other
+            for one, other in zip(a.tables, b.tables, strict=True)
+        ]
+        inputs = None
+        if a.inputs is not None and b.inputs is not None:
+            inputs = [np.concatenate(pair) for pair in zip(a.inputs, b.inputs, strict=True)]
+        weights = a.weights.merge(b.weights)
+        return BinnedTermWeights(weights, a.totals + b.totals, tables, inputs, a.columns)
+
+    @override
+    def finish(
+        self, pieces: Products, state: BinnedTermWeights, options: RunOptions
+    ) -> BinnedTermWeights:
+        weights, total = state.weights.settled(), state.weights.total
+        tables = [
+            None if table is None or k is None else weights.columns[k].table @ (table / total)
+            for table, k in zip(state.tables, state.columns, strict=True)
+        ]
+        totals = state.totals / total
+        return replace(state, weights=weights.released(), totals=totals, tables=tables)
 
     @override
     def mean(self, pieces: Products, state: BinnedTermWeights) -> Estimate:
         return Estimate(value(pieces, state.totals))
 
     @override
-    def integrate(
-        self,
-        pieces: Any,
-        state: Any,
-        rows: Rows,
-        attributions: Attributions,
-        chosen: list[int],
-        options: RunOptions,
-    ) -> Integral:
-        X = rows.X
-        result = np.empty((len(X), len(chosen), pieces.n_outputs))
-        coefficients = pieces.coefficients
-        weights = [
-            _weights(pieces, state, X, attributions[a], state.tables[a], options) for a in chosen
-        ]
-        sides = [pieces.sides((attributions[a],)) for a in chosen]
+    def integrate(self, pieces: Any, state: Any, request: Request) -> Integral:
+        result, coefficients = request.zeros(pieces.n_outputs), pieces.coefficients
+        weights = [_weights(pieces, state, request, a) for a in request.chosen]
+        sides = [pieces.sides((columns,)) for columns in request.columns]
 
         def fill(block: slice, inputs: list) -> None:
             for i, ((table, which), side) in enumerate(zip(weights, sides, strict=True)):
                 result[block, i] = pieces.add_up(inputs, side, table, coefficients, which[block])
 
-        at_rows(pieces, X, sorted({k for a in chosen for k in attributions[a]}), fill, options)
+        at_rows(pieces, request, fill)
         return Integral(Estimate(pieces.constant + result))
 
 
 def _weights(
-    pieces: Products,
-    state: BinnedTermWeights,
-    X: Any,
-    columns: tuple,
-    table: np.ndarray | None,
-    options: RunOptions,
+    pieces: Products, state: BinnedTermWeights, request: Request, a: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return distinct weights of terms, (kinds, M), and the kind of each row of X."""
-    bins = state.weights.bins_of(X, columns)
+    """Return distinct weights of terms, (kinds, M), and the kind of each row."""
+    columns, table = request.attributions[a], state.tables[a]
+    bins = state.weights.bins_of(request.X, columns)
     if table is not None:
         return table, bins[0].astype(np.int64)
     assert state.inputs is not None
@@ -128,5 +139,5 @@ def _weights(
     nothing = np.zeros((pieces.n_terms, 0, 1))
     for weights, at in zip(result, kinds.T, strict=True):
         shares = state.weights.given(columns, at)
-        add_rows(pieces, state.inputs, shares, (rest,), (weights, nothing), options)
+        add_rows(pieces, state.inputs, shares, (rest,), (weights, nothing), request.options)
     return result, kind.reshape(-1).astype(np.int64)

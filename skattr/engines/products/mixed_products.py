@@ -18,7 +18,7 @@ import numpy as np
 from skattr._inputs import frames
 from skattr._typing import override
 from skattr.attributions import Attributions
-from skattr.engines.base import Engine, Integral, Rows, RunOptions
+from skattr.engines.base import Engine, Integral, Request, RunOptions
 from skattr.engines.estimates import Estimate
 from skattr.engines.products.product_sums import at_rows, mean_factors, multiply
 from skattr.measures.base import Measure
@@ -68,27 +68,15 @@ class MixedProducts(Engine):
         return ComponentWeights(mixture, names, np.array(others))
 
     @override
-    def integrate(
-        self,
-        pieces: Any,
-        state: Any,
-        rows: Rows,
-        attributions: Attributions,
-        chosen: list[int],
-        options: RunOptions,
-    ) -> Integral:
+    def integrate(self, pieces: Any, state: Any, request: Request) -> Integral:
         k, n_components = pieces.n_outputs, len(state.others)
-        X = rows.X
-        result = np.zeros((len(X), len(chosen), k))
-        ones = np.ones((1, pieces.n_terms))
+        result, ones = request.zeros(k), np.ones((1, pieces.n_terms))
         mixed = []
-        for a in chosen:
-            t = [as_numbers(frames.column(X, i), state.names[i]) for i in attributions[a]]
-            shares = state.mixture.shares(np.stack(t, axis=1), list(attributions[a]))
+        for a, columns in zip(request.chosen, request.columns, strict=True):
+            t = [as_numbers(frames.column(request.X, i), state.names[i]) for i in columns]
+            shares = state.mixture.shares(np.stack(t, axis=1), list(columns))
             weights = [others[:, a, None] * pieces.coefficients for others in state.others]
-            mixed.append(
-                (pieces.sides((attributions[a],)), np.concatenate(weights, axis=1), shares)
-            )
+            mixed.append((pieces.sides((columns,)), np.concatenate(weights, axis=1), shares))
 
         def fill(block: slice, inputs: list) -> None:
             for i, (side, coefficients, shares) in enumerate(mixed):
@@ -96,5 +84,5 @@ class MixedProducts(Engine):
                 for c in range(n_components):
                     result[block, i] += shares[block, c, None] * parts[:, c * k : (c + 1) * k]
 
-        at_rows(pieces, X, sorted({i for a in chosen for i in attributions[a]}), fill, options)
+        at_rows(pieces, request, fill)
         return Integral(Estimate(pieces.constant + result))

@@ -10,7 +10,7 @@ import numpy as np
 
 from skattr._utils.parallel import in_order
 from skattr.engines import laws
-from skattr.engines.base import RunOptions
+from skattr.engines.base import Request, RunOptions
 from skattr.kernels import bumps
 from skattr.pieces import Products
 
@@ -106,17 +106,21 @@ def value(pieces: Products, weights: np.ndarray) -> np.ndarray:
 
 def at_rows(
     pieces: Products,
-    X: Any,
-    columns: list[int],
+    request: Request,
     fill: Callable[[slice, list], None],
-    options: RunOptions,
+    n_rows: int = ROWS,
+    columns: list[int] | None = None,
 ) -> None:
-    """Call fill(rows, inputs) for a few rows at a time; inputs are those of some columns."""
-    for block, inputs in pieces.in_blocks(X, columns):
-        starts = range(0, block.stop - block.start, ROWS)
+    """Call fill(rows, inputs) for n_rows at a time.
+
+    Inputs are those of the request's columns, or of the columns given.
+    """
+    columns = request.all_columns if columns is None else columns
+    for block, inputs in pieces.in_blocks(request.X, columns):
+        starts = range(0, block.stop - block.start, n_rows)
 
         def run(start: int, first: int = block.start, inputs: list = inputs) -> None:
-            some = [table[start : start + ROWS] for table in inputs]
+            some = [table[start : start + n_rows] for table in inputs]
             fill(slice(first + start, first + start + len(some[0])), some)
 
-        deque(in_order(run, starts, options.n_jobs), maxlen=0)
+        deque(in_order(run, starts, request.options.n_jobs), maxlen=0)

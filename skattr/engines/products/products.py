@@ -19,7 +19,7 @@ import numpy as np
 
 from skattr._typing import override
 from skattr.attributions import Attributions
-from skattr.engines.base import Engine, Integral, Rows, RunOptions
+from skattr.engines.base import Engine, Integral, Request, RunOptions
 from skattr.engines.estimates import Estimate
 from skattr.engines.laws import as_means, merge_components, why_inexact
 from skattr.engines.products.product_sums import (
@@ -107,23 +107,14 @@ class ProductTerms(Engine):
         return Estimate(value(pieces, state.totals / state.weight))
 
     @override
-    def integrate(
-        self,
-        pieces: Any,
-        state: Any,
-        rows: Rows,
-        attributions: Attributions,
-        chosen: list[int],
-        options: RunOptions,
-    ) -> Integral:
-        result = np.empty((len(rows.X), len(chosen), pieces.n_outputs))
-        coefficients = pieces.coefficients
-        tables = [state.others[None, :, a] / state.weight for a in chosen]
-        sides = [pieces.sides((attributions[a],)) for a in chosen]
+    def integrate(self, pieces: Any, state: Any, request: Request) -> Integral:
+        result, coefficients = request.zeros(pieces.n_outputs), pieces.coefficients
+        tables = [state.others[None, :, a] / state.weight for a in request.chosen]
+        sides = [pieces.sides((columns,)) for columns in request.columns]
 
         def fill(block: slice, inputs: list) -> None:
             for i, (table, side) in enumerate(zip(tables, sides, strict=True)):
                 result[block, i] = pieces.add_up(inputs, side, table, coefficients)
 
-        at_rows(pieces, rows.X, sorted({k for a in chosen for k in attributions[a]}), fill, options)
+        at_rows(pieces, request, fill)
         return Integral(Estimate(pieces.constant + result))

@@ -63,7 +63,7 @@ def sum_up(
     distances of the edges from the middle.
     """
     if shares.bins is None:
-        return _sum_one_kind(table, value[0], slope[0], arena)
+        return sum_one_kind(table, value[0], slope[0], arena)
     k = value.shape[1]
     keys, split, bits = _labelled(table)
     knots, rise = np.empty(len(table)), np.empty((len(table), k))
@@ -99,7 +99,7 @@ def sum_up(
     return replace(curve, first=first, last=last) if len(edges) else curve
 
 
-def _sum_one_kind(
+def sum_one_kind(
     table: np.ndarray, value: np.ndarray, slope: np.ndarray, arena: Arena
 ) -> PiecewiseLinear:
     """Sum up knots of rows that all have the same weight everywhere."""

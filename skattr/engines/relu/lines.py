@@ -5,14 +5,13 @@
 For each row all kinks of t ↦ f(t, z_{r,-j}) are located, on the whole line and for any number of
 layers (kernels/lines/walk.py), and kinks and jumps of all rows are summed up in order from the
 median of the column outward (kernels/lines/sums.py): F_j with all its knots, exact to rounding
-(MATH.md, section 4). For two hidden layers of m units a row costs O(m²), for each further layer
-O(m³); a value is looked up in O(log knots). Groups, and columns that do not enter the network by an
-affine function, are summed over the rows for each distinct explained value.
+(docs/mathematics.md, section 4). For two hidden layers of m units a row costs O(m²), for each
+further layer O(m³); a value is looked up in O(log knots). Groups, and columns that do not enter the
+network by an affine function, are summed over the rows for each distinct explained value.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -24,9 +23,9 @@ from skattr._inputs import frames
 from skattr._typing import override
 from skattr._utils.parallel import in_order
 from skattr.attributions import Attributions
-from skattr.curves.base import ColumnFunction
 from skattr.curves.linear import PiecewiseLinear
-from skattr.engines.base import Engine, Integral, Rows, RunOptions
+from skattr.engines.backgrounds import merge_weights, settle_weights
+from skattr.engines.base import Curves, Engine, Integral, Request, RunOptions
 from skattr.engines.estimates import Estimate
 from skattr.engines.relu.line_curves import Arena, Shares, sum_up
 from skattr.engines.relu.line_walks import Direction, Walker
@@ -90,10 +89,14 @@ class Lines(Engine):
         if a.numbers is not None and b.numbers is not None:
             numbers = np.concatenate([a.numbers, b.numbers])
         weights = np.concatenate([a.weights, b.weights])
-        return replace(b, total=a.total + b.total, weights=weights, numbers=numbers, curves=None)
+        return replace(
+            b, total=a.total + b.total, weights=weights, numbers=numbers, curves=None,
+            row_weights=merge_weights(a, b),
+        )  # fmt: skip
 
     @override
     def finish(self, pieces: ReluNetwork, state: RowLines, options: RunOptions) -> RowLines:
+        state = settle_weights(state)
         if state.numbers is None:
             return state
         single = [
@@ -115,28 +118,17 @@ class Lines(Engine):
         return Estimate(state.total / state.weights.sum())
 
     @override
-    def curves(
-        self, pieces: ReluNetwork, state: RowLines, attributions: Attributions
-    ) -> Sequence[ColumnFunction | None]:
+    def curves(self, pieces: ReluNetwork, state: RowLines, attributions: Attributions) -> Curves:
         return state.curves or [None] * len(attributions)
 
     @override
-    def integrate(
-        self,
-        pieces: Any,
-        state: Any,
-        rows: Rows,
-        attributions: Attributions,
-        chosen: list[int],
-        options: RunOptions,
-    ) -> Integral:
+    def integrate(self, pieces: Any, state: Any, request: Request) -> Integral:
         """Evaluate curves that are too large to keep, else sum over the rows."""
-        X = rows.X
-        result = np.empty((len(X), len(chosen), pieces.n_outputs))
+        X, options = request.X, request.options
+        result = request.zeros(pieces.n_outputs)
         walker: Walker | None = None
         with threadpool_limits(1):
-            for i, a in enumerate(chosen):
-                columns = attributions[a]
+            for i, columns in enumerate(request.columns):
                 if len(columns) == 1 and _has_line(pieces, state, columns[0]):
                     walker = walker or Walker(pieces, min(LINES, len(state.numbers)))
                     curve = _curve(walker, pieces, state, columns[0], options, Arena(0))
@@ -212,7 +204,7 @@ def _curve(
     """Return the curve of a column."""
     assert state.numbers is not None
     numbers, line, shares = state.numbers, pieces.lines[k], _shares(state, k)
-    middle = _middle(line, numbers)
+    middle = middle_of(line, numbers)
     network = Direction(walker, line)
     pinned = line.start + middle * line.direction
     starts = range(0, len(numbers), LINES)
@@ -248,7 +240,7 @@ def _joined(parts: list[np.ndarray]) -> np.ndarray:
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
-def _middle(line: Line, numbers: np.ndarray) -> float:
+def middle_of(line: Line, numbers: np.ndarray) -> float:
     """Return a median of the column: sums start there, so that they are accurate near the data."""
     c = int(np.abs(line.direction).argmax())
     if line.direction[c] == 0:

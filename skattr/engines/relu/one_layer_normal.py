@@ -1,4 +1,6 @@
-"""Normal laws and their mixtures on networks with one hidden layer (MATH.md, section 4).
+"""Normal laws and their mixtures on networks with one hidden layer.
+
+See docs/mathematics.md, section 4.
 
     phi_j(x) = b + Σ_u v_u Σ_c π_c(t) E act(N(m_uc(t), s_uc²))
     E max(0, N(m, s²)) = m Φ(m/s) + s φ(m/s)
@@ -20,7 +22,7 @@ from skattr._inputs import frames
 from skattr._typing import override
 from skattr._utils.parallel import in_order
 from skattr.attributions import Attributions
-from skattr.engines.base import Engine, Integral, Rows, RunOptions
+from skattr.engines.base import Engine, Integral, Request, RunOptions
 from skattr.engines.estimates import Estimate
 from skattr.engines.relu.first_layer import FirstLayer, why_not_shallow
 from skattr.kernels.cells import relu_means
@@ -84,20 +86,10 @@ class OneLayerNormal(Engine):
         )
 
     @override
-    def integrate(
-        self,
-        pieces: Any,
-        state: Any,
-        rows: Rows,
-        attributions: Attributions,
-        chosen: list[int],
-        options: RunOptions,
-    ) -> Integral:
-        X = rows.X
-        result = np.empty((len(X), len(chosen), pieces.n_outputs))
-        first = FirstLayer(pieces)
-        for i, a in enumerate(chosen):
-            columns = attributions[a]
+    def integrate(self, pieces: Any, state: Any, request: Request) -> Integral:
+        X, options = request.X, request.options
+        result, first = request.zeros(pieces.n_outputs), FirstLayer(pieces)
+        for i, (a, columns) in enumerate(zip(request.chosen, request.columns, strict=True)):
             t = np.stack([as_numbers(frames.column(X, k), state.names[k]) for k in columns], axis=1)
             gone = np.isnan(t)
             whole = np.flatnonzero(~gone.any(axis=1))

@@ -1,4 +1,4 @@
-"""Products of uniform laws on networks with one hidden layer (MATH.md, section 4).
+"""Products of uniform laws on networks with one hidden layer (docs/mathematics.md, section 4).
 
     phi_j(x) = b + Σ_u v_u E act(c_u(t) + Σ_k a_uk U_k),  U_k uniform on (-1, 1)
 
@@ -18,7 +18,7 @@ from skattr._inputs import frames
 from skattr._typing import override
 from skattr._utils.parallel import in_order
 from skattr.attributions import Attributions
-from skattr.engines.base import Engine, Integral, Rows, RunOptions
+from skattr.engines.base import Engine, Integral, Request, RunOptions
 from skattr.engines.estimates import Estimate
 from skattr.engines.relu.first_layer import (
     FirstLayer,
@@ -41,6 +41,7 @@ class OneLayerUniform(Engine):
     name = "one_layer_uniform"
     kind = ReluNetwork
     views = ("factors",)
+    always_finishes = False
     gives = "exact, if uniform and one hidden layer; groups"
     smooth = True
 
@@ -80,22 +81,13 @@ class OneLayerUniform(Engine):
         return Estimate(state.mean)
 
     @override
-    def integrate(
-        self,
-        pieces: Any,
-        state: Any,
-        rows: Rows,
-        attributions: Attributions,
-        chosen: list[int],
-        options: RunOptions,
-    ) -> Integral:
-        first = FirstLayer(pieces)
-        X = rows.X
-        result, worst = np.empty((len(X), len(chosen), pieces.n_outputs)), 0.0
-        for i, a in enumerate(chosen):
-            distinct, kind = frames.distinct_rows(X, attributions[a])
-            added = first.at_rows(frames.take_rows(X, distinct), attributions[a])
-            values, error = _values(first, state, attributions[a], added, options)
+    def integrate(self, pieces: Any, state: Any, request: Request) -> Integral:
+        X, first = request.X, FirstLayer(pieces)
+        result, worst = request.zeros(pieces.n_outputs), 0.0
+        for i, columns in enumerate(request.columns):
+            distinct, kind = frames.distinct_rows(X, columns)
+            added = first.at_rows(frames.take_rows(X, distinct), columns)
+            values, error = _values(first, state, columns, added, request.options)
             worst = max(worst, error)
             result[:, i] = values[kind]
         return Integral(Estimate(result), certificate={"quadrature_error": worst})

@@ -1,18 +1,19 @@
-"""Uniform measures on ReLU networks of few features, cell by cell (MATH.md, section 4).
+"""Uniform measures on ReLU networks of few features, cell by cell (docs/mathematics.md, section 4).
 
     ∫ f dμ = Σ_P a_P · n_P + b_P μ(P),   n_P = ∫_P y dμ, over the cells P where f is affine
 
 Exact. The box is cut by the units of all layers but the last, depth first, so that memory stays
 small; the last layer is integrated over the simplices of each cell. A pinned value is a slice of
 one dimension less. The number of cells of one value is bounded by `max_evals`; it becomes known
-only as they are computed, and partial sums are never returned. The volumes of the cells must add up
-to that of the box: the difference is the certificate.
+only as they are computed, and partial sums are never returned. Unless this engine is asked for, a
+lower estimate of it is looked at first (`cell_counts.py`). The volumes of the cells must add up to
+that of the box: the difference is the certificate.
 
 A slice of the domain never has more cells than the domain itself. Each unit has one sign on a cell
 P of the domain, so it has one on P ∩ slice, and cuts nothing there: the cells of the slice are
 unions of such intersections, and each P belongs to one of them. So the number of cells in `fit`
-bounds that of every value inside the domain. Outside it a slice may have more, and under "auto"
-those few values are estimated by quasi-random points.
+bounds that of every value inside the domain, and a slice that has more is outside. Under "auto"
+values with more than `max_evals` cells are estimated by quasi-random points.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from skattr.attributions import Attributions
 from skattr.engines.base import (
     Engine,
     Integral,
-    Rows,
+    Request,
     RunOptions,
     TooCostly,
     is_asked_for,
@@ -38,6 +39,7 @@ from skattr.engines.base import (
 )
 from skattr.engines.estimates import Estimate
 from skattr.engines.evaluation.quasi_monte_carlo import PointSource, QuasiMonteCarlo
+from skattr.engines.relu.cell_counts import estimated_cells
 from skattr.engines.relu.first_layer import (
     FirstLayer,
     UniformLaws,
@@ -57,6 +59,7 @@ class Polytopes(Engine):
     name = "polytopes"
     kind = ReluNetwork
     views = ("factors",)
+    always_finishes = False
     gives = "exact, if uniform and few columns; groups"
     smooth = True
 
@@ -97,8 +100,10 @@ class Polytopes(Engine):
     def finish(self, pieces: ReluNetwork, state: UniformLaws, options: RunOptions) -> UniformLaws:
         if state.mean is not None:
             return state
-        cells = Cells(pieces, options.max_evals)
-        mean, certificate = cells.integral(_boxes(cells.first, state, ()))
+        cells = _cells(pieces, options)
+        boxes = _boxes(cells.first, state, ())
+        cells.check_number(boxes)
+        mean, certificate = cells.integral(boxes)
         return replace(state, mean=mean, certificate=certificate)
 
     @override
@@ -107,29 +112,28 @@ class Polytopes(Engine):
         return Estimate(state.mean)
 
     @override
-    def integrate(
-        self,
-        pieces: Any,
-        state: Any,
-        rows: Rows,
-        attributions: Attributions,
-        chosen: list[int],
-        options: RunOptions,
-    ) -> Integral:
-        X = rows.X
-        result = np.empty((len(X), len(chosen), pieces.n_outputs))
+    def integrate(self, pieces: Any, state: Any, request: Request) -> Integral:
+        X, options = request.X, request.options
+        result = request.zeros(pieces.n_outputs)
         unknown = np.full(pieces.n_outputs, np.nan)
-        cells = Cells(pieces, options.max_evals)
+        cells = _cells(pieces, options)
+        assert state.certificate is not None
+        in_domain = state.certificate["cells"]
         beyond: list[tuple[int, np.ndarray]] = []  # attributions and rows with too many cells
         certificates: list[dict] = []
-        for i, a in enumerate(chosen):
-            first, kind = frames.distinct_rows(X, attributions[a])
-            boxes = _boxes(cells.first, state, attributions[a])
-            added = cells.first.at_rows(frames.take_rows(X, first), attributions[a])
+        for i, columns in enumerate(request.columns):
+            first, kind = frames.distinct_rows(X, columns)
+            boxes = _boxes(cells.first, state, columns)
+            added = cells.first.at_rows(frames.take_rows(X, first), columns)
 
             def value(z: np.ndarray, boxes: list = boxes) -> tuple[np.ndarray, dict]:
+                slices = [box._replace(constant=box.constant + z) for box in boxes]
                 try:
-                    slices = [box._replace(constant=box.constant + z) for box in boxes]
+                    return cells.integral(slices, in_domain)
+                except TooCostly:
+                    pass  # outside the domain
+                try:
+                    cells.check_number(slices)
                     return cells.integral(slices)
                 except TooCostly:
                     if state.points is None:
@@ -144,33 +148,30 @@ class Polytopes(Engine):
                 beyond.append((i, np.flatnonzero(missing)))
         values = Estimate(result)
         if beyond:
-            wanted = attributions, chosen
-            values = _estimated(pieces, state.points, X, wanted, options, result, beyond)
+            values = _estimated(pieces, state.points, request, result, beyond)
         return Integral(values, certificate=join_certificates(*certificates))
 
 
 def _estimated(
-    pieces: Any, points: ProductPoints, X: Any, wanted: tuple, options: RunOptions,
-    result: np.ndarray, beyond: list,
-) -> Estimate:  # fmt: skip
+    pieces: Any, points: ProductPoints, request: Request, result: np.ndarray, beyond: list
+) -> Estimate:
     """Fill in values by quasi-random points; the replicates of all others are equal.
 
-    `wanted` is (attributions, chosen), `beyond` a list of (position in chosen, rows).
+    `beyond` is a list of (position in chosen, rows).
     """
-    attributions, chosen = wanted
     n = sum(len(some) for _, some in beyond)
     warnings.warn(
         f"{n} of {result.shape[0] * result.shape[1]} values, at numbers outside the domain, take "
-        f"more than max_evals={options.max_evals:g} cells: they are estimated by quasi-random "
-        "points, with a standard error",
+        f"more than max_evals={request.options.max_evals:g} cells: they are estimated by "
+        "quasi-random points, with a standard error",
         stacklevel=2,
     )
     engine = QuasiMonteCarlo()
     replicates = np.zeros((engine.replicates, *result.shape))
     source = PointSource(points, varies=False, by_row=False)
     for i, some in beyond:
-        rows = Rows(frames.take_rows(X, some))
-        values = engine.integrate(pieces, source, rows, attributions, [chosen[i]], options).values
+        part = replace(request, rows=request.rows.take(some), chosen=[request.chosen[i]])
+        values = engine.integrate(pieces, source, part).values
         assert values.replicates is not None
         result[some, i], replicates[:, some, i] = values.value[:, 0], values.replicates[:, :, 0]
     return Estimate(result, 0.0, replicates)
@@ -185,21 +186,40 @@ def _boxes(first: FirstLayer, state: UniformLaws, columns: tuple[int, ...]) -> l
     ]
 
 
+def _cells(network: ReluNetwork, options: RunOptions) -> Cells:
+    asked = is_asked_for(options.engine, Polytopes.name)
+    limits = options if asked else options.for_exact_sums()
+    return Cells(network, limits.max_evals, asked)
+
+
 class Cells:
     """Integrates a network over boxes, cell by cell."""
 
-    def __init__(self, network: ReluNetwork, most: float) -> None:
+    def __init__(self, network: ReluNetwork, most: float, is_asked_for: bool = False) -> None:
         self.network = network
         self.most = most
+        self.is_asked_for = is_asked_for
         self.first = FirstLayer(network)
         self.layers = polytopes.join_layers(network.layers) if network.layers else None
 
-    def integral(self, boxes: list[Uniforms]) -> tuple[np.ndarray, dict]:
-        """Return Σ shares · mean of f over boxes, (k,), and the certificate."""
+    def check_number(self, boxes: list[Uniforms]) -> None:
+        """Raise TooCostly if there are too many cells by a quick estimate, unless asked for."""
+        number = 0.0
+        for box in () if self.is_asked_for else boxes:
+            number += estimated_cells(self.network, box.constant, box.slopes)
+            if number > self.most:
+                raise TooCostly(Polytopes.name, self._too_many(box.slopes.shape[1]))
+
+    def integral(self, boxes: list[Uniforms], most: float | None = None) -> tuple[np.ndarray, dict]:
+        """Return Σ shares · mean of f over boxes, (k,), and the certificate.
+
+        Raises TooCostly if there are more than `most` cells.
+        """
+        most = self.most if most is None else most
         total = np.zeros(len(self.network.bias))
         certificate = {"cells": 0, "volume_error": 0.0}
         for box in boxes:
-            mean, n_cells, volume = self._mean(box, self.most - certificate["cells"])
+            mean, n_cells, volume = self._mean(box, most - certificate["cells"])
             total += box.share * mean
             part = {"cells": n_cells, "volume_error": abs(volume - 1.0)}
             certificate = join_certificates(certificate, part)

@@ -4,8 +4,8 @@ For a conditional measure the weight of a box b in the curve of attribution j at
 
     1[t meets the conditions on j] · Σ_s κ_j[B, s] C_{b,j,s},
 
-C_{b,j,s} the weight of the rows of E_{b,j} in bin s (MATH.md, section 3). So every row of E_{b,j}
-adds x = value · weight to sums that κ is applied to once, at the end:
+C_{b,j,s} the weight of the rows of E_{b,j} in bin s (docs/mathematics.md, section 3). So every row
+of E_{b,j} adds x = value · weight to sums that κ is applied to once, at the end:
 
 - `whole[B, s]`, cumulated over B: x from bin B on (+x behind the first code's bin, -x behind the
   bin of the code that follows the last). What lies inside these two bins goes to `jumps` at the
@@ -20,7 +20,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skattr.kernels.boxes.bits import ALL, ONE, ZERO, restrict, trailing_zeros
+from skattr.kernels.boxes.bits import (
+    ALL,
+    ONE,
+    ZERO,
+    flip_to_fewer,
+    lowest,
+    n_words,
+    restrict,
+    tail,
+)
 from skattr.kernels.boxes.layout import (
     ADMITS,
     COLUMN,
@@ -40,11 +49,11 @@ class Binning(NamedTuple):
     """The bins of all columns. Tables are flat, one column after the other."""
 
     bins: np.ndarray  # (d, n) the bin of each row
-    n_bins: np.ndarray  # (d,) number of bins of rows, "missing" included
+    n_bins: np.ndarray  # (d,) number of bins of rows, "missing" and "any other" included
     rises: np.ndarray  # (d,) whether codes rise with bins: see above
     first: np.ndarray  # (n_codes,) the first bin in which a code can be
     missing: np.ndarray  # (d,) the code of missing, or -1
-    kappa: np.ndarray  # flat (n_bins + 1, n_bins)
+    kappa: np.ndarray  # flat (n_bins, n_bins)
     kappa_start: np.ndarray  # (d,)
     whole_start: np.ndarray  # (d,)
     jumps_start: np.ndarray  # (d,)
@@ -69,7 +78,7 @@ def _add_inside(
     for w in range(stack.shape[2]):
         word = stack[level, 0, w] & (side[level, w] ^ flip)
         while word != ZERO:
-            r = 64 * w + np.int64(trailing_zeros(word))
+            r = 64 * w + lowest(word)
             word &= word - ONE
             for o in range(values.shape[1]):
                 x = values[box, o]
@@ -86,7 +95,7 @@ def _list(stack, level, slot, side, row, flip, weights, bins, k, found, weight):
     for w in range(stack.shape[2]):
         word = stack[level, slot, w] & (side[row, w] ^ flip)
         while word != ZERO:
-            r = 64 * w + np.int64(trailing_zeros(word))
+            r = 64 * w + lowest(word)
             word &= word - ONE
             found[n] = bins[k, r]
             weight[n] = weights[r]
@@ -143,7 +152,7 @@ def _add_rising(
 
 @inlined
 def _add_by_code(
-    values, box, output, k, low, high, n_codes, admits, m, n, found, weight, is_set, allowed, base,
+    values, box, output, k, low, high, n_codes, admits, m, n, found, weight, is_set, allowed,
     whole_sums, whole_start,
 ):  # fmt: skip
     """Add rows to the codes of a column that meet the conditions."""
@@ -151,16 +160,16 @@ def _add_by_code(
     for o in range(values.shape[1]):
         x = values[box, o]
         if is_set[k]:
-            n_inside = 0
-            for c in range(n_codes):
-                n_inside += allowed[base + c]
-            most = 2 * n_inside > n_codes  # then add to all, and subtract from the others
-            if most:
+            flip = flip_to_fewer(allowed, k, n_codes)
+            if flip != ZERO:  # add to all codes, and subtract from those that are not in the box
                 _add_row(whole_sums, output + o, start + n_codes * m, n, found, weight, x)
-            for c in range(n_codes):
-                if (allowed[base + c] == 0) == most:
-                    y = -x if most else x
-                    _add_row(whole_sums, output + o, start + c * m, n, found, weight, y)
+                x = -x
+            for w in range(n_words(n_codes)):
+                word = (allowed[k, w] ^ flip) & tail(n_codes, w)
+                while word != ZERO:
+                    c = 64 * w + lowest(word)
+                    word &= word - ONE
+                    _add_row(whole_sums, output + o, start + c * m, n, found, weight, x)
             continue
         if low <= high:
             _add_row(whole_sums, output + o, start + low * m, n, found, weight, x)
@@ -261,7 +270,7 @@ def _walk(table, trees, owners, rows, binning, sums, path, row_sets, listed):
                 else:
                     _add_by_code(
                         values, box, output, k, interval[LOW, k], interval[HIGH, k], n_codes,
-                        interval[ADMITS, k], m, size, found, weight, is_set, allowed, base,
+                        interval[ADMITS, k], m, size, found, weight, is_set, allowed,
                         whole_sums, whole_start,
                     )  # fmt: skip
             if any_row:

@@ -1,7 +1,7 @@
-"""Sets of rows as bits in uint64 words, and machine instructions on them.
+"""Sets of rows or codes as bits in uint64 words, and machine instructions on them.
 
-A path down a tree keeps a stack of such sets, stack[level, slot]. The functions take whole arrays
-and indices, because a numba view costs more than many of these operations.
+A path down a tree keeps a stack of sets of rows, stack[level, slot]. The functions take whole
+arrays and indices, because a numba view costs more than many of these operations.
 """
 
 import numpy as np
@@ -17,11 +17,23 @@ WORD = 64
 
 
 def as_words(members):
-    """Return sets of rows as words, (…, words), given whether each row is a member, (…, n)."""
+    """Return sets as words, (…, words), given whether each of n numbers is a member, (…, n)."""
     *lead, n = members.shape
     packed = np.zeros((*lead, -(-n // WORD) * WORD // 8), np.uint8)
     packed[..., : -(-n // 8)] = np.packbits(members, axis=-1, bitorder="little")
     return packed.view("<u8").astype(np.uint64, copy=False)
+
+
+@inlined
+def n_words(n):
+    """Return the number of words of a set of up to n numbers."""
+    return (n + 63) >> 6
+
+
+@inlined
+def has(sets, first, number):
+    """Tell whether a set that starts at a word of `sets` has a number."""
+    return (sets[first + (number >> 6)] >> np.uint64(number & 63)) & ONE != ZERO
 
 
 @intrinsic(lambda word: np.uint64(int(word).bit_count()))
@@ -36,12 +48,48 @@ def popcount(typingctx, word):
 
 @intrinsic(lambda word: np.uint64((int(word) & -int(word)).bit_length() - 1))
 def trailing_zeros(typingctx, word):
-    """Return the position of the lowest one in a word that is not 0."""
+    """Return the position of the lowest one in a word that is not 0, as an unsigned integer."""
 
     def codegen(context, builder, signature, args):
         return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
 
     return types.uint64(types.uint64), codegen
+
+
+@inlined
+def lowest(word):
+    """Return the position of the lowest one in a word that is not 0."""
+    return np.int64(trailing_zeros(word))
+
+
+@inlined
+def end_of_run(word):
+    """Return the position behind the lowest run of ones in a word that is not 0."""
+    above = ~(word | (word - ONE))  # the zeros above the lowest one
+    return lowest(above) if above != ZERO else np.int64(64)
+
+
+@inlined
+def drop_run(word):
+    """Return a word without its lowest run of ones."""
+    end = end_of_run(word)
+    return word & (ALL << np.uint64(end)) if end < 64 else ZERO
+
+
+@inlined
+def tail(n, w):
+    """Return word w of the set of the first n numbers."""
+    left = n - 64 * w
+    return ALL if left >= 64 else (ONE << np.uint64(left)) - ONE
+
+
+@inlined
+def flip_to_fewer(sets, k, n):
+    """Return all ones if sets[k] has more than half of n numbers, else 0."""
+    count = np.int64(0)
+    for w in range(n_words(n)):
+        count += np.int64(popcount(sets[k, w]))
+    return ALL if 2 * count > n else ZERO
 
 
 @inlined
@@ -59,7 +107,7 @@ def weigh(stack, level, slot, side, row, flip, weights, equal):
     for w in range(stack.shape[2]):
         word = stack[level, slot, w] & (side[row, w] ^ flip)
         while word != ZERO:
-            total += weights[64 * w + np.int64(trailing_zeros(word))]
+            total += weights[64 * w + lowest(word)]
             word &= word - ONE
     return total
 

@@ -2,13 +2,15 @@
 
 With m_i the mass of the box's codes in column i, a box weighs ∏_{i ≠ j} m_i for attribution j where
 the explained value meets the conditions on j, and ∏ m_i in total: prefix and suffix products over
-the columns on the path, no division (MATH.md, section 3). A box costs its number of columns.
+the columns on the path, no division (docs/mathematics.md, section 3). A box costs its number of
+columns.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
+from skattr.kernels.boxes.bits import ONE, ZERO, drop_run, end_of_run, lowest, n_words
 from skattr.kernels.boxes.layout import (
     ADMITS,
     COLUMN,
@@ -31,9 +33,16 @@ def mass_on_path(k, offset, is_set, interval, allowed, cumulated):
     base = offset[k]
     mass = 0.0
     if is_set[k]:
-        for c in range(base, offset[k + 1]):
-            if allowed[c]:
-                mass += cumulated[c] - (cumulated[c - 1] if c > base + 1 else 0.0)
+        for w in range(n_words(offset[k + 1] - base)):
+            word = allowed[k, w]
+            if w == 0:
+                mass += cumulated[base] * (word & ONE)
+                word &= ~ONE
+            while word != ZERO:  # a run of ones is an interval of codes
+                first = base + 64 * w + lowest(word)
+                before = cumulated[first - 1] if first > base + 1 else 0.0
+                mass += cumulated[base + 64 * w + end_of_run(word) - 1] - before
+                word = drop_run(word)
         return mass
     low = interval[LOW, k]
     if low <= interval[HIGH, k]:

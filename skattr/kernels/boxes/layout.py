@@ -12,6 +12,17 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skattr.kernels.boxes.bits import (
+    ALL,
+    ONE,
+    ZERO,
+    as_words,
+    flip_to_fewer,
+    has,
+    lowest,
+    n_words,
+    tail,
+)
 from skattr.kernels.compiled import inlined
 
 COLUMN, LEFT, RIGHT, SPLIT, MISSING = range(5)  # the columns of Table.nodes
@@ -22,12 +33,12 @@ class Table(NamedTuple):
     """Trees over codes; `skattr.pieces.Boxes` makes it."""
 
     # (n_nodes, 5): raw column of the split, or -1 at a box; left child, or number of the box;
-    # right child; last code that goes left, or where the split's set starts in `sets`; whether
+    # right child; last code that goes left, or the first word of the split's set in `sets`; whether
     # code 0 goes left. A child comes after its parent.
     nodes: np.ndarray
     roots: np.ndarray  # (n_trees, 2): node, first output that the tree adds to
     values: np.ndarray  # (n_boxes, width)
-    sets: np.ndarray  # flat: for each set one byte per code, 1 if it goes left
+    sets: np.ndarray  # flat words: for each set one bit per code, 1 if it goes left
     offset: np.ndarray  # (d + 1,) where the codes of a column start in flat arrays
     is_set: np.ndarray  # (d,) whether the codes of a column have no order
     depth: int
@@ -60,9 +71,9 @@ class Path(NamedTuple):
     node_at: np.ndarray  # (levels,)
     turn: np.ndarray  # (levels,) 0 above a node, 1 in its left child, 2 in its right one
     interval: np.ndarray  # (3, d) first and last code of an ordered column, whether code 0 is in
-    allowed: np.ndarray  # (n_codes,) bytes, for columns without order
+    allowed: np.ndarray  # (d, words) the codes of a column without order, as bits
     saved: np.ndarray  # (levels, 3) the interval of each level's column above it
-    saved_allowed: np.ndarray  # (levels, widest) the same for columns without order
+    saved_allowed: np.ndarray  # (levels, words) the same for columns without order
 
 
 def new_path(table):
@@ -70,15 +81,16 @@ def new_path(table):
     offset, is_set, levels = table.offset, table.is_set, table.depth + 2
     n_codes = np.diff(offset)
     widest = int(n_codes[is_set != 0].max(initial=0))
+    allowed = as_words(np.arange(widest) < n_codes[:, None])
     interval = np.ones((3, len(is_set)), np.int32)
     interval[HIGH] = n_codes - 1
     return Path(
         np.zeros(levels, np.int32),
         np.zeros(levels, np.int8),
         interval,
-        np.ones(offset[-1] if widest else 0, np.uint8),
+        allowed,
         np.zeros((levels, 3), np.int32),
-        np.zeros((levels, widest), np.uint8),
+        np.zeros((levels, allowed.shape[1]), np.uint64),
     )
 
 
@@ -121,12 +133,12 @@ def narrow(nodes, node, turn, sets, offset, is_set, interval, allowed, saved, sa
     k = nodes[node, COLUMN]
     split = nodes[node, SPLIT]
     if is_set[k]:
-        base = offset[k]
-        for c in range(offset[k + 1] - base):
+        flip = ALL if turn == 2 else ZERO
+        every = ALL if turn == 3 else ZERO
+        for w in range(n_words(offset[k + 1] - offset[k])):
             if turn == 1:
-                saved_allowed[level, c] = allowed[base + c]
-            goes = (sets[split + c] ^ (turn - 1)) | (turn == 3)
-            allowed[base + c] = saved_allowed[level, c] & goes
+                saved_allowed[level, w] = allowed[k, w]
+            allowed[k, w] = saved_allowed[level, w] & ((sets[split + w] ^ flip) | every)
         return
     if turn == 1:
         for i in range(3):
@@ -148,7 +160,7 @@ def goes_left(nodes, node, sets, is_set, code):
     """Tell whether a code of the column of a split goes left."""
     split = nodes[node, SPLIT]
     if is_set[nodes[node, COLUMN]]:
-        return sets[split + code] == 1
+        return has(sets, split, code)
     if code == 0:
         return nodes[node, MISSING] == 1
     return code <= split
@@ -198,10 +210,19 @@ def add_own(
     base = offset[k]
     end = offset[k + 1]
     if is_set[k]:
-        for c in range(base, end):
-            if allowed[c]:
+        flip = flip_to_fewer(allowed, k, end - base)
+        sign = except_j
+        if flip != ZERO:  # add to all codes, and subtract from those that are not in the box
+            sign = -except_j
+            for o in range(width):
+                constant[j, output + o] += values[box, o] * except_j
+        for w in range(n_words(end - base)):
+            word = (allowed[k, w] ^ flip) & tail(end - base, w)
+            while word != ZERO:
+                c = base + 64 * w + lowest(word)
+                word &= word - ONE
                 for o in range(width):
-                    jumps[c, output + o] += values[box, o] * except_j
+                    jumps[c, output + o] += values[box, o] * sign
         return
     low = base + interval[LOW, k]
     high = base + interval[HIGH, k]

@@ -1,9 +1,10 @@
 """Push all background rows down all trees, allowing them to disagree in one attribution.
 
 For a box b and an attribution j let A_b be the rows that meet every condition of b, and E_{b,j}
-those that meet every condition except perhaps those on j. The weight of b in the partial
-dependence of j is the weight of E_{b,j} where the explained value meets the conditions on j, else 0
-(MATH.md, section 3). Both are sets of rows, kept as bits: going to a child that asks for rows in S,
+those that meet every condition except perhaps those on j. The weight of b in the partial dependence
+of j is the weight of E_{b,j} where the explained value meets the conditions on j, else 0
+(docs/mathematics.md, section 3). Both are sets of rows, kept as bits: going to a child that asks
+for rows in S,
 
     A ← A ∩ S,   E_j ← E_j ∩ S for j ≠ g,   E_g ← E_g  (A, if g had no condition so far)
 
@@ -17,7 +18,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skattr.kernels.boxes.bits import ALL, ONE, WORD, ZERO, as_words, restrict, weigh
+from skattr.kernels.boxes.bits import (
+    ALL,
+    ONE,
+    WORD,
+    ZERO,
+    as_words,
+    drop_run,
+    end_of_run,
+    lowest,
+    n_words,
+    restrict,
+    tail,
+    weigh,
+)
 from skattr.kernels.boxes.layout import (
     COLUMN,
     LEFT,
@@ -54,8 +68,8 @@ class Sets(NamedTuple):
     n_sets: np.ndarray  # (levels,)
 
 
-def index_rows(codes, weights, offset):
-    """Return the IndexedRows of a block."""
+def index_rows(codes, weights, offset, places=None, n_places=0):
+    """Return the IndexedRows of a block; places (n,), if any, are those of the rows in sets."""
     d, n = codes.shape
     start = np.zeros(offset[-1] + 1, np.int64)
     order = np.empty((d, n), np.int32)
@@ -66,21 +80,31 @@ def index_rows(codes, weights, offset):
             codes[k], minlength=offset[k + 1] - offset[k]
         )
         order[k] = np.argsort(column, kind="stable")
+    equal = bool((weights == weights[0]).all())
+    missing = codes == 0
+    if places is not None:
+        order = places.astype(np.int32)[order]
+        placed, missing = missing, np.zeros((d, n_places), np.bool_)
+        missing[:, places] = placed
+        rows, weights = weights, np.zeros(n_places)
+        weights[places] = rows
+        if equal:
+            weights[0] = rows[0]  # the weight of every row
     return IndexedRows(
         codes,
         order.ravel(),
         np.cumsum(start),
-        _prefixes(order),
-        as_words(codes == 0),
+        _prefixes(order, missing.shape[1]),
+        as_words(missing),
         weights,
-        bool((weights == weights[0]).all()),
+        equal,
     )
 
 
-def _prefixes(order):
+def _prefixes(order, n_places):
     """Return the sets of the first 0, STRIDE, 2 STRIDE, … rows of each column's order."""
     d, n = order.shape
-    n_strides, n_words = n // STRIDE, -(-n // WORD)
+    n_strides, n_words = n // STRIDE, -(-n_places // WORD)
     prefixes = np.zeros((d, n_strides + 1, n_words), np.uint64)
     order = order[:, : n_strides * STRIDE]
     first_word = np.arange(1, n_strides + 1).repeat(STRIDE) * n_words  # of the set a row is new in
@@ -105,8 +129,12 @@ def fill_side(nodes, node, sets, offset, is_set, order, start, prefixes, missing
     nearest = low = high = n_left = 0
     rest = dropped = ZERO
     if unordered:
-        for c in range(n_codes):
-            n_left += sets[split + c] * (start[base + c + 1] - start[base + c])
+        for w in range(n_words(n_codes)):
+            word = sets[split + w]
+            while word != ZERO:
+                first = base + 64 * w
+                n_left += start[first + end_of_run(word)] - start[first + lowest(word)]
+                word = drop_run(word)
     else:
         end = start[base + split + 1] - begin
         nearest = (end + STRIDE // 2) // STRIDE
@@ -121,29 +149,28 @@ def fill_side(nodes, node, sets, offset, is_set, order, start, prefixes, missing
             if low < start[base + 1]:
                 low = start[base + 1]
     # of a set, the rows of the smaller side are written down, those of the other are what is left
-    fewer = 2 * n_left <= start[offset[k + 1]] - begin
-    if not fewer:
+    if 2 * n_left > start[offset[k + 1]] - begin:
         rest = ALL
     for w in range(side.shape[1]):
         side[level, w] = (prefixes[k, nearest, w] ^ rest) & ~(missing[k, w] & dropped)
-    for c in range(n_codes if unordered else 1):
-        if unordered:
-            if sets[split + c] != fewer:
-                continue
-            low = start[base + c]
-            high = start[base + c + 1]
-        for i in range(low, high):
-            side[level, order[i] >> 6] ^= ONE << np.uint64(order[i] & 63)
+    for w in range(n_words(n_codes) if unordered else 1):
+        word = (sets[split + w] ^ rest) & tail(n_codes, w) if unordered else ONE
+        while word != ZERO:
+            if unordered:
+                low = start[base + 64 * w + lowest(word)]
+                high = start[base + 64 * w + end_of_run(word)]
+            for i in range(low, high):
+                side[level, order[i] >> 6] ^= ONE << np.uint64(order[i] & 63)
+            word = drop_run(word)
 
 
-def new_sets(table, owners, n):
-    """Return the sets at a root, where all of n rows are in A."""
+def new_sets(table, owners, n, everyone=None):
+    """Return the sets at a root, where all of n rows are in A, in the first places by default."""
+    everyone = as_words(np.ones(n, np.bool_)) if everyone is None else everyone
     levels = table.depth + 2
     n_slots = min(len(owners.single), table.depth + 1) + 1
-    stack = np.zeros((levels, n_slots, -(-n // WORD)), np.uint64)
-    stack[0, 0] = ALL
-    if n % WORD:
-        stack[0, 0, -1] = (1 << n % WORD) - 1
+    stack = np.zeros((levels, n_slots, len(everyone)), np.uint64)
+    stack[0, 0] = everyone
     side = np.full((levels + 1, stack.shape[2]), ALL, np.uint64)
     return Sets(stack, side, np.zeros((levels, n_slots + 1), np.int32), np.ones(levels, np.int32))
 

@@ -2,10 +2,10 @@
 
 A cell is a simple polytope, kept as its graph: each vertex lies on exactly D facets, and for each
 of them there is one edge that leaves it and stays on the others. `graph[v, FACET, i]` is the facet
-that slot i of vertex v leaves, TWIN the other end, BACK the slot there that leads back.
-A cut puts a vertex on every edge from a positive to a negative one; two of them are neighbours if
-they lie on the same 2-face, which is walked along its negative side. Nothing is merged: vertices
-may coincide, cells stay simple, and no number of facets is too large (MATH.md, section 4).
+that slot i of vertex v leaves, TWIN the other end, BACK the slot there that leads back. A cut puts
+a vertex on every edge from a positive to a negative one; two of them are neighbours if they lie on
+the same 2-face, which is walked along its negative side. Nothing is merged: vertices may coincide,
+cells stay simple, and no number of facets is too large (docs/mathematics.md, section 4).
 
 On a cell each pre-activation is affine, `maps[layer]`. Values that are 0 up to the rounding of the
 map are 0 exactly, and 0 counts as positive; a cell that touches a plane is not cut by it.

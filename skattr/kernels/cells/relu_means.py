@@ -1,4 +1,4 @@
-"""Means of ReLUs of sums whose law is known (MATH.md, section 4, one hidden layer).
+"""Means of ReLUs of sums whose law is known (docs/mathematics.md, section 4, one hidden layer).
 
 Normal sums: E max(0, N(m, s²)) = m Φ(m/s) + s φ(m/s). Sums S = c + Σ_k a_k U_k of uniform numbers
 on (-1, 1): max(0, c) if |c| >= A = Σ|a_k|, else (c + E|S|) / 2, where |S| <= T = 2 A lets E|S| be

@@ -8,7 +8,7 @@ J(k, n - k) / n,
     J(a, 0) = Σ_{i<=a} P_i,  J(0, b) = 0,
     J(a, b) = λ J(a, b - 1) + (1 - λ) J(a - 1, b),  λ = P_a / (P_a - N_b)
 
-(MATH.md, section 4). All terms are positive, so that nothing cancels.
+(docs/mathematics.md, section 4). All terms are positive, so that nothing cancels.
 """
 
 from typing import NamedTuple

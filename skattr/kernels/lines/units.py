@@ -193,7 +193,7 @@ def _kink(rows, layer, events, e, block, here, i, last, line, knots, n_knots):
     change = turn * (slope - 1.0)
     for o in range(len(last)):
         x = number(last, o * m + i) * change
-        out[e + 1, o] += x * track[1] * b0  # no branch: nobody could foresee it
+        out[e + 1, o] += x * track[1] * b0  # no branch, which could not be predicted
         out[e + 2, o] += x * track[2] * b1
         out[e + 3, o] += x * track[3] * b2
     while changes != ZERO:

@@ -3,7 +3,7 @@
 Loops over arrays become vectors by themselves only where the compiler can prove, or check each time
 the loop starts, that the arrays do not overlap; short loops pay more for that than they win. LLVM
 splits eight numbers into as many registers as the machine needs. Positions are counted in
-the whole array, which is contiguous, and nobody checks them.
+the whole array, which is contiguous, and are not checked.
 """
 
 import numpy as np
@@ -109,6 +109,34 @@ def number(typingctx, array, at):
 
     _check(array)
     return types.float64(array, types.intp), codegen
+
+
+def _put(array, at, number):
+    array.reshape(-1)[at] = number
+
+
+@intrinsic(_put)
+def put(typingctx, array, at, number):
+    """Put one number into an array, as `number` takes one out of it."""
+
+    def codegen(context, builder, signature, args):
+        array = context.make_array(signature.args[0])(context, builder, args[0])
+        builder.store(args[2], builder.gep(array.data, [args[1]]))
+        return context.get_dummy_value()
+
+    _check(array)
+    return types.void(array, types.intp, types.float64), codegen
+
+
+@intrinsic(lambda a, b: (_words(a) & _words(b)).view(np.float64))
+def common(typingctx, a, b):
+    """Return the bits that two vectors have in common. As numbers they mean nothing."""
+
+    def codegen(context, builder, signature, args):
+        a, b = (builder.bitcast(numbers, WORDS) for numbers in args)
+        return builder.bitcast(builder.and_(a, b), NUMBERS)
+
+    return vector(vector, vector), codegen
 
 
 @intrinsic(lambda number: np.full(WIDTH, number))

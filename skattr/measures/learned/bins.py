@@ -1,10 +1,10 @@
 """Bins of a column: the values that a conditional measure learned from rows distinguishes.
 
 Numbers are cut at data values, so that a strictly increasing function of the column changes
-nothing: bin b holds e_{b-1} < t <= e_b, the outer bins are unbounded (MATH.md, section 7). Cuts are
-even on the scale of normal scores of ranks: bins in the tails hold fewer rows. Levels, and numbers
-if there are few, have a bin each. After these n bins, n is "missing" and n + 1 is "any other",
-which has no rows.
+nothing: bin b holds e_{b-1} < t <= e_b, the outer bins are unbounded (docs/mathematics.md, section
+7). Cuts are even on the scale of normal scores of ranks: bins in the tails hold fewer rows. Levels,
+and numbers if there are few, have a bin each. After these n bins, n is "missing" and n + 1 is "any
+other", which has no rows.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""The weights of rows given a value: π_r(t) = ω_r κ[bin of t, bin of row r] (MATH.md, section 7).
+"""The weights of rows given a value: π_r(t) = ω_r κ[bin of t, bin of row r].
+
+See docs/mathematics.md, section 7.
 
 κ compares the normal scores of the mid-ranks of bins. On the ranks themselves a window in the tails
 is too wide, as values lie far apart there; scores halve the error, and are as invariant.
@@ -16,7 +18,7 @@ over bins, Σ_y S_B S_s among them: O(bins³) per candidate, for any number of r
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,26 +34,49 @@ EQUAL = 1e-10  # errors that differ by less, relative to all there is to predict
 ALONE = 1e-9  # share of the weight below which no other row is left
 
 
-class Totals(NamedTuple):
-    """Sums over the rows of each bin of a column."""
+class Masses(NamedTuple):
+    """Sums over the rows of each bin of a column; "missing" and "any other" are the last bins."""
 
-    weight: np.ndarray  # (n + 1,) the sum of ω, "missing" last
-    square: np.ndarray  # (n + 1,) the sum of (ω / weight)²
+    weight: np.ndarray  # (n + 2,) the sum of ω
+    square: np.ndarray  # (n + 2,) the sum of (ω / weight)²
+
+    @classmethod
+    def of(cls, rows: np.ndarray, weight: np.ndarray, n: int) -> Masses:
+        """Return the sums over rows, given the bin and the weight of each."""
+        total = np.bincount(rows, weight, n + 2)
+        # relative to the bin, so that no square of a small weight is 0
+        return cls(total, np.bincount(rows, (weight / total[rows]) ** 2, n + 2))
+
+    def merge(self, other: Masses) -> Masses:
+        """Return the sums over the rows of both."""
+        weight = self.weight + other.weight
+        some = np.where(weight > 0, weight, 1.0)
+        a, b = self.weight / some, other.weight / some
+        return Masses(weight, self.square * a**2 + other.square * b**2)
+
+
+class Totals(NamedTuple):
+    """Sums over the rows of each bin of a column, from which its weights are learned."""
+
+    masses: Masses
     ones: np.ndarray  # (n,) Σ_y S_s, S the sum of ω y over a bin, y indicators of other columns
     products: np.ndarray  # (n, n) Σ_y S_s S_s'
 
 
 @dataclass(eq=False)
 class Weights:
-    """The learned weights of one column.
+    """The weights of one column: a learned law, and tables that depend on the masses of all rows.
 
-    The first axis of tables is the bin of t, (n + 2,), the second the bin of a row, (n + 1,).
+    The first axis of tables is the bin of t, (n + 2,), the second the bin of a row, (n + 2,). They
+    are None before `settle`.
     """
 
     bins: Bins
     local: float  # the bandwidth, the share of nearest rows, or λ
-    support: np.ndarray  # (n + 2,) the effective number of rows, (Σ π)² / Σ π²
-    table: Any  # κ, which includes the normaliser
+    mass: np.ndarray  # (n,) of the bins of the rows from which the law was learned
+    norm: Any = None  # (n + 2,) the normaliser: the sum of ω κ over all rows, κ as in `raw_table`
+    table: Any = None  # κ of rows whose weights sum to 1, which includes the normaliser
+    support: Any = None  # (n + 2,) the effective number of rows, (Σ π)² / Σ π²
     kernel: Any = None  # for groups: not normalised, never negative
     distance: Any = None  # for groups: in bandwidths, to find the nearest if no row has weight
 
@@ -91,18 +116,19 @@ def normalized(table: np.ndarray, weight: np.ndarray) -> np.ndarray:
 
 
 def tilted(table: np.ndarray, positions: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Return the weights of a local linear fit with the kernel weights of `table`, normalised."""
+    """Return the weights of a local linear fit with the kernel weights of `table`."""
     gap = positions - positions[:, None]
     mass, first, second = (((table * gap**p) @ weight)[:, None] for p in range(3))
     sloped = second / mass - (first / mass) ** 2 > FLAT
-    return normalized(table * np.where(sloped, second - first * gap, 1.0), weight)
+    return table * np.where(sloped, second - first * gap, 1.0)
 
 
 def leave_one_out(table: np.ndarray, totals: Totals, ordered: bool) -> float:
     """Return the squared error of predicting each row's indicators from all other rows."""
-    weight = totals.weight[:-1]
+    n = len(table)
+    weight, square = (sums[:n] for sums in totals.masses)
     # a row of a bin weighs Σ ω² / Σ ω in the mean
-    room = 1 - np.diag(table) * weight * totals.square[:-1]
+    room = 1 - np.diag(table) * weight * square
     alone = np.flatnonzero(room <= ALONE)
     if len(alone):
         table = table.copy()
@@ -121,57 +147,108 @@ def _without(alone: np.ndarray, weight: np.ndarray, ordered: bool) -> np.ndarray
     return normalized(((apart == 1) if ordered else (apart > 0)).astype(float), weight)
 
 
-def learn(
-    bins: Bins, totals: Totals, estimator: str, local: float | None, grouped: bool
-) -> Weights:
-    """Return the weights of a column; `local` is learned if it is None."""
-    weight = totals.weight[:-1]
-    positions = scores(weight)
-    family: Callable = match
-    candidates: tuple = SMOOTHINGS
-    if bins.ordered:
-        family = nearest if estimator == "knn" else kernel
-        candidates = SHARES if estimator == "knn" else BANDWIDTHS
-    else:
+def _family(bins: Bins, estimator: str) -> tuple[Callable, tuple]:
+    """Return a family of tables, and the candidates of its parameter."""
+    if not bins.ordered:
+        return match, SMOOTHINGS
+    return (nearest, SHARES) if estimator == "knn" else (kernel, BANDWIDTHS)
+
+
+def learn(bins: Bins, totals: Totals, estimator: str, local: float | None) -> Weights:
+    """Return the law of a column; `local` is learned if it is None."""
+    mass = totals.masses.weight[: bins.n]
+    _, candidates = _family(bins, estimator)
+    if not bins.ordered:
         local = None  # λ is always learned
-
-    def table_of(local: float) -> np.ndarray:
-        table = family(positions, weight, local)[0]
-        if bins.ordered and estimator == "local_linear" and np.isfinite(local):
-            return tilted(table, positions, weight)
-        return normalized(table, weight)
-
     if bins.n == 1 or (local is None and not totals.ones.any()):
         local = candidates[-1]
     if local is None:
-        errors = np.array([leave_one_out(table_of(c), totals, bins.ordered) for c in candidates])
+        laws = (Weights(bins, c, mass) for c in candidates)
+        tables = (normalized(_inner(law, estimator), mass) for law in laws)
+        errors = np.array([leave_one_out(table, totals, bins.ordered) for table in tables])
         errors[~np.isfinite(errors)] = np.inf  # weights whose squares overflow
         good = errors <= errors.min() + EQUAL * totals.ones.sum()
         local = float(candidates[np.flatnonzero(good)[-1]])  # the least local of the best
-    any_row, n = 1 / totals.weight.sum(), bins.n
-    missing = 1 / totals.weight[n] if totals.weight[n] > 0 else any_row
-    table = _complete(table_of(local), totals, 0.0, missing, any_row)
-    result = Weights(bins, local, 1 / ((table * totals.weight) ** 2 @ totals.square), table)
-    if grouped:
-        factor, distance = family(positions, weight, local)
-        result.kernel = _complete(factor, totals, 0.0, 1.0, 1.0)
-        result.distance = _complete(distance, totals, APART, 0.0, 0.0)
-    return result
+    return Weights(bins, local, mass)
+
+
+def _inner(column: Weights, estimator: str) -> np.ndarray:
+    """Return κ of a law up to the normaliser of each bin of t, without the last bins, (n, n)."""
+    positions, mass = scores(column.mass), column.mass
+    family, _ = _family(column.bins, estimator)
+    table = family(positions, mass, column.local)[0]
+    if column.bins.ordered and estimator == "local_linear" and np.isfinite(column.local):
+        return tilted(table, positions, mass)
+    return table
+
+
+def raw_table(column: Weights, estimator: str) -> np.ndarray:
+    """Return κ of a law up to the normaliser of each bin of t, (n + 2, n + 2).
+
+    "missing" selects the rows where the column is missing, "any other" all rows. A row in the bin
+    "any other", whose value the law does not know, has the weight of another level.
+    """
+    return _complete(_inner(column, estimator), 0.0, _unknown(column), 0.0, 1.0)
+
+
+def settle(column: Weights, masses: Masses, estimator: str, joint: bool) -> Weights:
+    """Return a column with its tables, given the masses of all rows.
+
+    `joint` adds what groups need.
+    """
+    some = masses.weight[-2] > 0
+    table = _without_missing(raw_table(column, estimator), some)
+    norm = table @ masses.weight
+    if not (norm > 0).all():
+        raise ValueError(
+            f"Conditional({estimator!r}): given {column.bins.name!r}, the weights of all rows do "
+            "not have a positive sum, as the law was learned from other rows; use "
+            "Conditional('kernel'), whose weights are never negative"
+        )
+    table *= (masses.weight.sum() / norm)[:, None]
+    share = masses.weight / masses.weight.sum()
+    support = 1 / ((table * share) ** 2 @ masses.square)
+    column = replace(column, norm=norm, table=table, support=support)
+    if not joint:
+        return column
+    family, _ = _family(column.bins, estimator)
+    factor, distance = family(scores(column.mass), column.mass, column.local)
+    kernel = _complete(factor, 0.0, _unknown(column), 0.0, 1.0)
+    distance = _complete(distance, APART, APART, APART, 0.0)
+    return replace(
+        column,
+        kernel=_without_missing(kernel, some),
+        distance=_without_missing(distance, some),
+    )
+
+
+def _unknown(column: Weights) -> float:
+    """Return the weight of rows whose value the law does not know; every number is in a bin."""
+    return 0.0 if column.bins.ordered else column.local
 
 
 def _complete(
-    inner: np.ndarray, totals: Totals, beside: float, missing: float, other: float
+    inner: np.ndarray, missing: float, other: float, beside: float, same: float
 ) -> np.ndarray:
-    """Add the bins "missing" and "any other" to a table."""
+    """Add the bins "missing" and "any other" to a table.
+
+    `missing` and `other` are the entries of rows in these bins, `beside` those of t missing and
+    rows that are not, `same` those of t missing and such rows, and of any other t.
+    """
     n = len(inner)
-    result = np.full((n + 2, n + 1), beside)
+    result = np.full((n + 2, n + 2), same)
     result[:n, :n] = inner
-    if totals.weight[n] > 0:
-        result[n, n] = missing
-    else:
-        result[n] = other
-    result[n + 1] = other
+    result[:n, n], result[:n, n + 1] = missing, other
+    result[n] = beside
+    result[n, n] = same
     return result
+
+
+def _without_missing(table: np.ndarray, some: bool) -> np.ndarray:
+    """Return a table in which a missing t is "any other" t, unless some rows are missing too."""
+    if not some:
+        table[-2] = table[-1]
+    return table
 
 
 def joint(

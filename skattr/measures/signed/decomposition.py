@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,22 @@ from skattr.measures.background import Background, as_background
 from skattr.measures.base import Measure, copy_terms
 from skattr.measures.factors.laws import Empirical, Interval, Levels, Normal
 from skattr.measures.learned.bins import as_numbers
+from skattr.measures.signed.coalitions import (
+    COLUMNS,
+    MANY,
+    Worths,
+    ends,
+    not_known,
+    own_difference,
+    products_at_nodes,
+    subsets,
+    sum_of_coalitions,
+)
 from skattr.measures.signed.laws import Law, Part, atom, discrete
 from skattr.measures.signed.measure import Hidden, Signed, signed, total
-from skattr.measures.views import FactorsView
+from skattr.measures.views import COALITIONS, FactorsView
+
+Columns = Sequence[tuple[int, ...]]
 
 
 class Numbers:
@@ -61,12 +75,15 @@ class Decomposition:
         self.background = as_background(X, sample_weight)
         self.attributions = Attributions.single(self.background.names)
         self.terms = copy_terms(measure)
+        self.domain = domain
         for _, term in self.terms:
             term.fit(self.background, None, domain, self.attributions)
         self.numbers = Numbers(self.background)
         self.rows = self.numbers.of(self.background.X)
         self.shares = self.background.weights / self.background.weights.sum()
-        self._tables: dict[int, tuple] = {}
+        self._tables: dict[Any, tuple] = {}
+        self._worths: dict[Any, Worths] = {}
+        self._references: dict[Any, Signed] = {}
 
     def law(self) -> Signed:
         """Return P, the law of the background."""
@@ -83,54 +100,110 @@ class Decomposition:
     def several(self, x: Any, chosen: Any) -> list[Signed]:
         """Return μ_{j,x} of the chosen attributions j, x one row."""
         number = self.numbers.of(x)[0]
+        columns = [self.attributions[a] for a in chosen]
         terms = [
-            (coefficient, self._term(t, term, x, number, chosen))
+            (coefficient, self._term(t, term, x, number, columns))
             for t, (coefficient, term) in enumerate(self.terms)
         ]
         return [total([(c, measures[i]) for c, measures in terms]) for i in range(len(chosen))]
 
-    def _term(self, t: int, term: Any, x: Any, number: np.ndarray, chosen: Any) -> list[Signed]:
+    def sum_at(self, x: Any) -> Signed:
+        """Return Σ_j μ_{j,x}, x one row; of coalitions by their sizes, where these cancel."""
+        number = self.numbers.of(x)[0]
+        terms: list[tuple[float, Signed]] = []
+        for t, (coefficient, term) in enumerate(self.terms):
+            known = None
+            if set(COALITIONS) & set(term.views):
+                known = ends(term.coalitions().semivalue, len(number))
+            if known is None:
+                measures = self._term(t, term, x, number, list(self.attributions))
+                terms += [(coefficient, mu) for mu in measures]
+            else:
+                terms.append((coefficient * known[0], self.point(x)))
+                terms.append((-coefficient * known[1], self._reference(t, term, x, number)))
+        return total(terms)
+
+    def _term(self, t: Any, term: Any, x: Any, number: np.ndarray, chosen: Columns) -> list[Signed]:
         if term.depends == "attribution":
             members = term.members(self.attributions)  # probabilities
             return [
-                total([(term.mass, self._product(members[a].factors(), number))]) for a in chosen
+                total([(term.mass, self._product(members[k].factors(), number))]) for (k,) in chosen
             ]
         for view, write in WRITERS.items():
             if view in term.views:
                 return write(self, t, term, x, number, chosen)
-        return [self._unknown(t, term, x, number, self.attributions[a]) for a in chosen]
+        return [self._unknown(t, term, x, number, columns) for columns in chosen]
 
-    def _rows(self, t: int, term: Any, x: Any, number: np.ndarray, chosen: Any) -> list[Signed]:
+    def _coalitions(
+        self, t: Any, term: Any, x: Any, number: np.ndarray, chosen: Columns
+    ) -> list[Signed]:
+        inner, semivalue = term.coalitions()
+        d = len(number)
+        if "factors" in inner.views and d <= COLUMNS:
+            components = self._laws(t, inner)[0]
+            return [products_at_nodes(components, semivalue, number, j) for (j,) in chosen]
+        if "rows" in inner.views and len(self.rows) * 2.0**d <= MANY:
+            worths = self._coalition_worths(t, term, x, number)
+            return [sum_of_coalitions(worths, semivalue, d, j) for (j,) in chosen]
+        key = (t, *number.tolist())
+        if not {"rows", "factors"} & set(inner.views):
+            return [not_known(key, number, j) for (j,) in chosen]
+        law = self._reference(t, term, x, number)
+        return [own_difference(key, law, number, j) for (j,) in chosen]
+
+    def _coalition_worths(self, t: Any, term: Any, x: Any, number: np.ndarray) -> Worths:
+        """Return the measures of all coalitions of columns, at the last x that was asked for."""
+        key = (t, number.tobytes())
+        if key not in self._worths:
+            some = subsets(len(number))[1:-1]
+            worths = dict(zip(some, self._term(t, term.measure_, x, number, some), strict=True))
+            worths[()] = self._reference(t, term, x, number)
+            worths[tuple(range(len(number)))] = self.point(x)
+            self._worths = {key: worths}
+        return self._worths[key]
+
+    def _reference(self, t: Any, term: Any, x: Any, number: np.ndarray) -> Signed:
+        """Return the law of the coalition without columns."""
+        if t not in self._references:
+            law = term.reference().fit(self.background, None, self.domain, self.attributions)
+            self._references[t] = self._term((t, "reference"), law, x, number, [()])[0]
+        return self._references[t]
+
+    def _rows(self, t: Any, term: Any, x: Any, number: np.ndarray, chosen: Columns) -> list[Signed]:
         background, pinned = term.rows()
         rows, shares = self._table(t, background)
         return [
-            signed(_pinned(rows, number, self.attributions[a]) if pinned else rows, shares)
-            for a in chosen
+            signed(_pinned(rows, number, columns) if pinned else rows, shares) for columns in chosen
         ]
 
-    def _bins(self, t: int, term: Any, x: Any, number: np.ndarray, chosen: Any) -> list[Signed]:
+    def _bins(self, t: Any, term: Any, x: Any, number: np.ndarray, chosen: Columns) -> list[Signed]:
         background, row_weights = term.bins()
         rows, _ = self._table(t, background)
         result = []
-        for a in chosen:
-            columns = self.attributions[a]
+        for columns in chosen:
             weights = row_weights.given(columns, row_weights.bins_of(x, columns)[:, 0])
             result.append(signed(_pinned(rows, number, columns), weights / weights.sum()))
         return result
 
-    def _factors(self, t: int, term: Any, x: Any, number: np.ndarray, chosen: Any) -> list[Signed]:
+    def _factors(
+        self, t: Any, term: Any, x: Any, number: np.ndarray, chosen: Columns
+    ) -> list[Signed]:
+        components, pinned = self._laws(t, term)
+        return [
+            signed(*_nothing(number), [
+                (weight, _pinned_laws(laws, number, columns if pinned else ()))
+                for weight, laws in components
+            ])
+            for columns in chosen
+        ]  # fmt: skip
+
+    def _laws(self, t: Any, term: Any) -> tuple[list[tuple[float, list[Law]]], bool]:
+        """Return the components of a term with factors, and whether they are pinned."""
         if t not in self._tables:
             view = term.factors()
             laws = [(weight, [self._law(law) for law in each]) for weight, each in view.components]
             self._tables[t] = laws, view.pinned
-        components, pinned = self._tables[t]
-        return [
-            signed(*_nothing(number), [
-                (weight, _pinned_laws(laws, number, self.attributions[a] if pinned else ()))
-                for weight, laws in components
-            ])
-            for a in chosen
-        ]  # fmt: skip
+        return self._tables[t]
 
     def _product(self, view: FactorsView, number: np.ndarray) -> Signed:
         """Return a sum of products that does not depend on the row."""
@@ -139,12 +212,13 @@ class Decomposition:
         ]
         return signed(*_nothing(number), products)
 
-    def _mixture(self, t: int, term: Any, x: Any, number: np.ndarray, chosen: Any) -> list[Signed]:
+    def _mixture(
+        self, t: Any, term: Any, x: Any, number: np.ndarray, chosen: Columns
+    ) -> list[Signed]:
         mixture, _, components = term.mixture()
         laws = [[self._law(law) for law in each] for each in components]
         result = []
-        for a in chosen:
-            columns = self.attributions[a]
+        for columns in chosen:
             shares = mixture.shares(number[None, list(columns)], list(columns))[0]
             products = [
                 (float(share), _pinned_laws(each, number, columns))
@@ -153,13 +227,15 @@ class Decomposition:
             result.append(signed(*_nothing(number), products))
         return result
 
-    def _atoms(self, t: int, term: Any, x: Any, number: np.ndarray, chosen: Any) -> list[Signed]:
+    def _atoms(
+        self, t: Any, term: Any, x: Any, number: np.ndarray, chosen: Columns
+    ) -> list[Signed]:
         points, weights, _ = term.atoms(x, self.attributions)
         points = self.numbers.of(points)
-        return [signed(points, np.asarray(weights[a], np.float64)) for a in chosen]
+        return [signed(points, np.asarray(weights[k], np.float64)) for (k,) in chosen]
 
     def _unknown(
-        self, t: int, term: Any, x: Any, number: np.ndarray, columns: tuple[int, ...]
+        self, t: Any, term: Any, x: Any, number: np.ndarray, columns: tuple[int, ...]
     ) -> Signed:
         """Return a law that is not written out, with its mass and means if they are known."""
         moments = np.full(len(number), np.nan)
@@ -172,7 +248,7 @@ class Decomposition:
         law = Hidden((t, *number[list(columns)].tolist(), *columns), float(mass), moments, positive)
         return signed(*_nothing(number), (), [(1.0, law)])
 
-    def _table(self, t: int, background: Background) -> tuple[np.ndarray, np.ndarray]:
+    def _table(self, t: Any, background: Background) -> tuple[np.ndarray, np.ndarray]:
         """Return the rows of a term as numbers, and their shares."""
         if t not in self._tables:
             if background is self.background:
@@ -202,6 +278,7 @@ class Decomposition:
 
 # the first view that a measure has is used
 WRITERS = {
+    **dict.fromkeys(COALITIONS, Decomposition._coalitions),
     "atoms": Decomposition._atoms,
     "rows": Decomposition._rows,
     "bins": Decomposition._bins,

@@ -23,12 +23,29 @@ FEW = 8  # atoms up to which each may join a product
 
 
 class Hidden(NamedTuple):
-    """A law that is not written out; its total variation is known if it is positive."""
+    """A law that is not written out; its total variation is known if it is positive.
+
+    If it has an `own` column and law, this law is its marginal on the column and has its total
+    variation, and the image on the other columns is 0.
+    """
 
     key: tuple
     mass: float  # NaN if not known
     moments: np.ndarray  # (d,), NaN where not known
     positive: bool = True
+    own: tuple[int, Law] | None = None
+
+    @property
+    def variation(self) -> float:
+        """The total variation, NaN if it is not known."""
+        if self.own is not None:
+            return self.own[1].variation[0]
+        return self.mass if self.positive else np.nan
+
+    def on(self, columns: Sequence[int], key: tuple) -> Hidden:
+        """Return the image on some columns, in this order, the own column among them."""
+        own = None if self.own is None else (columns.index(self.own[0]), self.own[1])
+        return self._replace(key=key, moments=self.moments[list(columns)], own=own)
 
 
 class Variation(NamedTuple):
@@ -109,20 +126,46 @@ class Signed:
             return Variation(0.0, True)
         if self.sign:
             return Variation(abs(self.mass), True)
+        only = self.only_own
+        if only is not None:
+            return Variation(abs(only[0]) * only[1].variation[0], only[1].variation[1])
         sizes = [float(np.prod([law.variation[0] for law in laws])) for _, laws in self.products]
         exact = all(law.variation[1] for _, laws in self.products for law in laws)
         exact = exact and not self.hidden
         exact = exact and all(_singular(p, q) for (_, p), (_, q) in combinations(self.products, 2))
         products = sum(abs(weight) * s for (weight, _), s in zip(self.products, sizes, strict=True))
         met = np.abs(self._products_at_atoms).sum()
-        hidden = sum(
-            abs(weight) * (law.mass if law.positive else np.nan) for weight, law in self.hidden
-        )
+        hidden = sum(abs(weight) * law.variation for weight, law in self.hidden)
         if not exact:  # atoms may cancel parts of products: a bound all the same
             return Variation(float(np.abs(self.weights).sum() + products + hidden), False)
         rest = products - met
         rest = rest if rest > ROUNDING * products else 0.0
         return Variation(float(np.abs(self.at_atoms).sum() + rest), True)
+
+    @cached_property
+    def only_own(self) -> tuple[float, Law, int] | None:
+        """The weight, law and column that μ has its signs and total variation from, or None.
+
+        A hidden law may have an own column. Products may share the law of a column, and be
+        positive in the others.
+        """
+        if len(self.weights) or bool(self.hidden) == bool(self.products):
+            return None
+        if self.hidden:
+            weight, law = self.hidden[0]
+            if len(self.hidden) > 1 or law.own is None:
+                return None
+            return weight, law.own[1], law.own[0]
+        for k in range(self.d):
+            if len({laws[k].key for _, laws in self.products}) > 1:
+                continue
+            others = [[law for i, law in enumerate(laws) if i != k] for _, laws in self.products]
+            if all(law.sign == 1 for laws in others for law in laws):
+                masses = [w * float(np.prod([law.mass for law in laws]))
+                          for (w, _), laws in zip(self.products, others, strict=True)]  # fmt: skip
+                if min(masses) > 0 or max(masses) < 0:
+                    return sum(masses), self.products[0][1][k], k
+        return None
 
     @property
     def size(self) -> float:
@@ -159,17 +202,20 @@ class Signed:
         for weight, laws in self.products:
             lost = float(np.prod([laws[k].mass for k in columns]))
             products.append((weight * lost, tuple(laws[k] for k in kept)))
-        hidden = [
-            (w, law._replace(key=(*law.key, *map(int, columns)), moments=law.moments[kept]))
-            for w, law in self.hidden
-        ]
+        hidden = []
+        for weight, law in self.hidden:
+            if law.own is not None and [law.own[0]] == kept:
+                products.append((weight, (law.own[1],)))
+            elif law.own is None or law.own[0] in kept:
+                hidden.append((weight, law.on(kept, (*law.key, *map(int, columns)))))
         return signed(self.points[:, kept], self.weights, products, hidden)
 
     def marginal(self, k: int) -> Law | None:
-        """Return the image on one column, None if a part is hidden."""
-        if self.hidden:
+        """Return the image on one column, None if it is hidden."""
+        if any(law.own is None for _, law in self.hidden):
             return None
         terms = [(1.0, discrete(self.points[:, k], self.weights))]
+        terms += [(w, law.own[1]) for w, law in self.hidden if law.own and law.own[0] == k]
         for weight, laws in self.products:
             others = float(np.prod([law.mass for i, law in enumerate(laws) if i != k]))
             terms.append((weight * others, laws[k]))
@@ -180,8 +226,9 @@ class Signed:
         order = np.arange(self.d)
         order[[j, k]] = k, j
         products = [(weight, tuple(laws[i] for i in order)) for weight, laws in self.products]
-        hidden = [(w, law._replace(key=("swapped", j, k, *law.key), moments=law.moments[order]))
-                  for w, law in self.hidden]  # fmt: skip
+        hidden = [
+            (w, law.on(order.tolist(), ("swapped", j, k, *law.key))) for w, law in self.hidden
+        ]
         return signed(self.points[:, order], self.weights, products, hidden)
 
 

@@ -63,12 +63,13 @@ def last_rounded(cuts: np.ndarray, kind: np.dtype) -> np.ndarray:
     return np.where(np.isfinite(cuts) & np.isfinite(high), last, cuts)
 
 
-def monotone_ends(rank: Rank, start: float) -> np.ndarray:
+def monotone_ends(rank: Rank, accepted: Rank, start: float) -> np.ndarray:
     """Return the ends of the intervals on which a function is constant.
 
     The function must be monotone; a ValueError says that it was seen not to be. Where it is not
     defined, as the logarithm of negative numbers, there is no interval. The search for a point
-    where it is defined begins at `start`.
+    where it is defined begins at `start`. `accepted` is the same function, but also 0 beside such
+    numbers where its value is refused, as the logarithm of 0 may be.
     """
     low, high = reach(rank, start)
     tried = (start, 1.0, 1e3, 1e6, -1.0, -1e3, -1e6)
@@ -78,9 +79,9 @@ def monotone_ends(rank: Rank, start: float) -> np.ndarray:
     start = defined[0]
     valid = rank(np.array([low, high])) > 0
     if not valid[0]:
-        low = np.nextafter(jumps(lambda v: np.minimum(rank(v), 1), low, start)[0], np.inf)
+        low = np.nextafter(jumps(lambda v: np.minimum(accepted(v), 1), low, start)[0], np.inf)
     if not valid[1]:
-        high = jumps(lambda v: np.minimum(rank(v), 1), start, high)[0]
+        high = jumps(lambda v: np.minimum(accepted(v), 1), start, high)[0]
     cuts = jumps(rank, low, high)
     spread = np.concatenate([np.linspace(-1, 1, PROBES) * size for size in (1, 1e3, 1e6)])
     inner = np.linspace(cuts[0], cuts[-1], PROBES) if len(cuts) else np.empty(0)

@@ -2,9 +2,9 @@
 
 The rank of an input is 0 if it is missing, else 1 + the number of edges below it. Readers store
 each edge as the largest float64 that the model still sends left, so that comparing in float64 is
-right for every library (MATH.md, section 7). The ranks of all inputs that come from one raw column
-are the signature of its value. A cell is the set of values with one signature, and its number is
-the code of these values. Code 0 is missing.
+right for every library (docs/mathematics.md, section 7). The ranks of all inputs that come from one
+raw column are the signature of its value. A cell is the set of values with one signature, and its
+number is the code of these values. Code 0 is missing.
 
 Cells are enumerated from the fitted model and steps (enumeration.py). A column for which this is
 impossible is open: its cells are those of the rows met so far (`Grid.meet`).
@@ -89,6 +89,11 @@ class Ranks:
         return result
 
 
+def _counted(n: int) -> np.ndarray:
+    """Return the ranks 0, 1, …, n - 1 of one input, (n, 1)."""
+    return np.arange(n, dtype=np.int32)[:, None]
+
+
 @dataclass(eq=False)
 class Cells:
     """The cells of one raw column.
@@ -118,6 +123,17 @@ class Cells:
         sets = any(source.n_levels for source in self.inputs)
         rises = bool((rows > 0).all() and (np.diff(rows, axis=0) >= 0).all())
         self.ordered = rises and not sets and not self.open
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state; ranks that count 0, 1, 2, … are kept as their number."""
+        state, ranks = dict(vars(self)), self.signatures
+        if isinstance(ranks, np.ndarray) and np.array_equal(ranks, _counted(len(ranks))):
+            state["signatures"] = len(ranks)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        ranks = state["signatures"]
+        vars(self).update(state, signatures=_counted(ranks) if isinstance(ranks, int) else ranks)
 
     @property
     def n_codes(self) -> int:

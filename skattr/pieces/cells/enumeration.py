@@ -77,11 +77,12 @@ def _ignored(grid: Grid, k: int) -> Cells:
     fronts = [route.front for route in grid.routes if route.steps is None]
     tracks = grid.tracks[k]
     levels = list(dict.fromkeys(v for t in tracks if t.kind == Kind.LEVELS for v in t.known))
-    number = frames.is_number(grid.row.X, k)
+    # a step may refuse values even of a column whose output a later step drops
+    plain = frames.is_number(grid.row.X, k) and not grid.behind_steps
     return Cells(
         [],
         np.zeros((2, 0), np.int32),
-        edges=np.empty(0) if number and not tracks else None,
+        edges=np.empty(0) if plain else None,
         labels=[(v, 1) for v in levels if not frames.is_missing(v)] if levels else None,
         takes_missing=all(front.takes_missing for front in fronts),
         takes_infinite=all(front.takes_infinite for front in fronts),

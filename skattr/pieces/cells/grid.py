@@ -34,6 +34,8 @@ from skattr.pieces.preprocessing.routes import Route
 from skattr.pieces.preprocessing.sparse_inputs import fill_absent
 from skattr.pieces.preprocessing.tracks import Kind, Track
 
+CLOSED = pd.Series(["right", "missing"]).array  # how a cell is closed
+
 
 def by_halves(values: dict[int, Any], function: Callable[[dict], dict]) -> dict[int, Any]:
     """Return function(values); if it refuses them, the results of their halves, down to one value.
@@ -342,10 +344,11 @@ class Grid:
         value = frames.to_array(frames.column(self.row.X, k))[0]
         return 0.0 if frames.is_missing(value) else value
 
-    def ranker(self, k: int, s: int) -> Callable[[np.ndarray], np.ndarray]:
+    def ranker(self, k: int, s: int, infinite: bool = True) -> Callable[[np.ndarray], np.ndarray]:
         """Return the function from numbers in column k to the ranks of its input s.
 
-        The model's own checks are skipped: they refuse numbers that bisection tries.
+        The model's own checks are skipped: they refuse numbers that bisection tries. If not
+        `infinite`, the rank is 0 where the input is infinite and the model refuses that.
         """
         source = self.cells[k].inputs[s]
         route = self.routes[source.route]
@@ -361,7 +364,10 @@ class Grid:
                 table = fill_absent(table[:, [column]], route.front.absent)
             at = column if np.shape(table)[1] > 1 else 0
             result = np.empty(len(values), np.int32)
-            source.rank(frames.to_float(frames.column(table, at)), result)
+            numbers = frames.to_float(frames.column(table, at))
+            source.rank(numbers, result)
+            if not (infinite or route.front.takes_infinite):
+                result[np.isinf(numbers)] = 0
             return result
 
         return rank
@@ -390,7 +396,8 @@ class Grid:
                     edges = np.unique(self.raw_cuts(k, source.edges))
                     ends = np.r_[-np.inf, edges[np.isfinite(edges)], np.inf]
                 else:
-                    ends = monotone_ends(self.ranker(k, mains[0]), float(self.present(k)))
+                    rank, accepted = (self.ranker(k, mains[0], some) for some in (True, False))
+                    ends = monotone_ends(rank, accepted, float(self.present(k)))
                 for value in source.track.replaced:  # a cell of its own
                     sides = [np.nextafter(value, -np.inf), value]
                     ends = np.union1d(ends, self.raw_cuts(k, sides))
@@ -414,9 +421,11 @@ class Grid:
         if partition is None:
             return None
         ends, codes = partition
-        frame = pd.DataFrame({"lower": ends[:-1], "upper": ends[1:], "closed": "right"})
+        lower, upper = ends[:-1], ends[1:]
         missing = self.missing_code(k)
         if missing is not None:
-            frame.loc[len(frame)] = [np.nan, np.nan, "missing"]
+            lower, upper = np.append(lower, np.nan), np.append(upper, np.nan)
             codes = np.append(codes, missing)
-        return frame, codes
+        # words are taken, as pandas needs longer to read a list of them
+        closed = CLOSED.take(np.isnan(lower).astype(int))
+        return pd.DataFrame({"lower": lower, "upper": upper, "closed": closed}), codes

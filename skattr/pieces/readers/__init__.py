@@ -13,6 +13,10 @@ It may also have
 - `margin(estimator, X)`: the prediction before the link, where no public method returns it, and
   `has_margin(estimator)`, if only some of its estimators have one;
 - `asks_width = True`, where a model does not say how many columns it takes: `read` gets that too;
+- `link(estimator, scale)`, where the output on a scale is a known link of the margins on another
+  one: that scale and the Link, or None; raises Unreadable if the link is not known;
+- `read_linked(estimator, scale)`, where margins and link have to be made together: the parts of the
+  margins and the Link, or None;
 - `predict(estimator, X)`, where the library's own objects need containers of its own.
 """
 
@@ -23,7 +27,9 @@ from typing import Any
 import numpy as np
 
 from skattr.pieces.base import Unreadable
+from skattr.pieces.links import Link
 from skattr.pieces.readers import (
+    behind_links,
     catboost,
     composites,
     ebm,
@@ -53,6 +59,7 @@ READERS: tuple[Any, ...] = (
     pipelines,
     ensembles,
     composites,
+    behind_links,
 )
 
 
@@ -69,6 +76,40 @@ def read(estimator: Any, scale: str, width: int | None = None) -> list:
                 return reader.read(estimator, scale, width)
             return reader.read(estimator, scale)
     raise Unreadable(why_none(estimator, scale))
+
+
+def read_linked(estimator: Any, scale: str, width: int | None = None) -> tuple[list, Link | None]:
+    """Return parts and the link of their sum that an estimator is; None: it is the sum itself."""
+    try:
+        return read(estimator, scale, width), None
+    except Unreadable as reason:
+        try:
+            linked = _behind_link(estimator, scale, width)
+        except Unreadable as other:
+            # of an estimator that is a sum on another scale only, it matters why there is no link
+            readable = scales(estimator)
+            raise (other if readable and scale not in readable else reason) from None
+        if linked is None:
+            raise
+        return linked
+
+
+def _behind_link(estimator: Any, scale: str, width: int | None) -> tuple[list, Link | None] | None:
+    """Return parts and the link that an estimator is, or None."""
+    for reader in READERS:
+        if hasattr(reader, "read_linked"):
+            more = (width,) if getattr(reader, "asks_width", False) else ()
+            both = reader.read_linked(estimator, scale, *more)
+            if both is not None:
+                return both
+    pair = link(estimator, scale)
+    return None if pair is None else (read(estimator, pair[0], width), pair[1])
+
+
+def link(estimator: Any, scale: str) -> tuple[str, Link] | None:
+    """Return the scale of the margins and the link that leads from there to a scale, if any."""
+    links = (reader.link(estimator, scale) for reader in READERS if hasattr(reader, "link"))
+    return next((pair for pair in links if pair is not None), None)
 
 
 def why_none(estimator: Any, scale: str | None = None) -> str:

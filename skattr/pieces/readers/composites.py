@@ -49,7 +49,7 @@ LINEAR = (LinearModel, LinearClassifierMixin, SGDRegressor)
 SCALE_OF = {"predict": "predict", "predict_proba": "proba", "decision_function": "raw"}
 # why these meta-estimators have no scale
 NO_SUM: dict[Any, str] = {
-    CalibratedClassifierCV: "bends the scores of its members, and so is not a weighted sum",
+    CalibratedClassifierCV: "bends the scores of its members, which are not all read",
     (RegressorChain, ClassifierChain): "shows members what others predict: not a weighted sum",
     AdaBoostRegressor: "is a weighted median of its members, not a mean",
     AdaBoostClassifier: "lets its members vote, and labels are not read",
@@ -177,13 +177,13 @@ def _affine(stack: Any) -> tuple[np.ndarray, np.ndarray]:
     weights = np.atleast_2d(np.asarray(to_dense(final.coef_), np.float64)).T
     intercept = np.broadcast_to(np.asarray(final.intercept_, np.float64), weights.shape[1:])
     for step in reversed(steps):
-        scaler = None if getattr(step, "clip", False) else _scaler(step, "func")
-        if scaler is None:
+        affine = None if getattr(step, "clip", False) else scaler(step, "func")
+        if affine is None:
             raise Unreadable(
                 f"{type(step).__name__} in front of the final estimator of "
                 f"{type(stack).__name__} is not affine"
             )
-        factor, shift = scaler
+        factor, shift = affine
         weights = weights / np.reshape(factor, (-1, 1))
         intercept = intercept - np.broadcast_to(shift, len(weights)) @ weights
     return weights, intercept
@@ -192,7 +192,7 @@ def _affine(stack: Any) -> tuple[np.ndarray, np.ndarray]:
 # -- scaled targets ------------------------------------------------------------------------------
 
 
-def _scaler(step: Any, function: str) -> tuple[Any, Any] | None:
+def scaler(step: Any, function: str) -> tuple[Any, Any] | None:
     """Return factor and shift of a scaler, x = factor · z + shift, z being its output for x.
 
     None if the step is not a known scaler. `function` is the function of a FunctionTransformer that
@@ -230,15 +230,16 @@ def _inverse(estimator: TransformedTargetRegressor, transformer: Any) -> tuple[A
         steps = [unwrap(step) for _, step in reversed(transformer.steps)]
     factor, shift = 1.0, 0.0
     for step in steps:
-        scaler = _scaler(step, "inverse_func")
-        if scaler is None:
+        affine = scaler(step, "inverse_func")
+        if affine is None:
             name = type(step).__name__
             functions = estimator.transformer is None
             raise Unreadable(
                 "the target of TransformedTargetRegressor goes through "
-                f"{'func and inverse_func' if functions else f'a {name}'}, not known to be affine"
+                f"{'func and inverse_func' if functions else f'a {name}'}, neither affine nor "
+                "known to work number by number, as numpy's functions do"
             )
-        factor, shift = scaler[0] * factor, scaler[0] * shift + scaler[1]
+        factor, shift = affine[0] * factor, affine[0] * shift + affine[1]
     return factor, shift
 
 

@@ -12,9 +12,11 @@ import numpy as np
 
 from skattr._typing import override
 from skattr.pieces.base import Unreadable
+from skattr.pieces.links import BINARY, EXP, SOFTMAX, Link
 from skattr.pieces.parts import Front, Linear
 from skattr.pieces.preprocessing.tracks import Kind, Track
 
+LINKS: dict[str, Link] = {"logit": BINARY, "mlogit": SOFTMAX, "log": EXP}
 NAMES = ("ExplainableBoostingRegressor", "ExplainableBoostingClassifier")
 
 
@@ -23,6 +25,18 @@ def scales(estimator: Any) -> tuple[str, ...]:
     if not _is_ebm(estimator):
         return ()
     return ("predict", "raw") if estimator.link_ == "identity" else ("raw",)
+
+
+def link(estimator: Any, scale: str) -> tuple[str, Link] | None:
+    """Return the link of the model."""
+    if not _is_ebm(estimator):
+        return None
+    final = "proba" if hasattr(estimator, "predict_proba") else "predict"
+    if scale != final:
+        return None
+    if estimator.link_ not in LINKS:
+        raise Unreadable(f"interpret's link {estimator.link_!r} is not known here")
+    return "raw", LINKS[estimator.link_]
 
 
 def _is_ebm(estimator: Any) -> bool:

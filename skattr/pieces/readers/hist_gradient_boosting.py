@@ -16,7 +16,9 @@ from sklearn.utils._missing import is_scalar_nan
 
 from skattr._typing import override
 from skattr.pieces.base import Unreadable
+from skattr.pieces.links import EXP, Link
 from skattr.pieces.parts import Front, Trees
+from skattr.pieces.readers.sklearn_trees import link_of_loss
 
 
 def scales(estimator: Any) -> tuple[str, ...]:
@@ -27,6 +29,18 @@ def scales(estimator: Any) -> tuple[str, ...]:
         identity = type(estimator._loss.link).__name__ == "IdentityLink"
         return ("predict", "raw") if identity else ("raw",)
     return ()
+
+
+def link(estimator: Any, scale: str) -> tuple[str, Link] | None:
+    """Return the link from the raw prediction to probabilities, or to a regressor's prediction."""
+    if isinstance(estimator, HistGradientBoostingClassifier) and scale == "proba":
+        return "raw", link_of_loss(estimator._loss)
+    if isinstance(estimator, HistGradientBoostingRegressor) and scale == "predict":
+        name = type(estimator._loss.link).__name__
+        if name == "LogLink":
+            return "raw", EXP
+        raise Unreadable(f"scikit-learn's {name} is not known here")
+    return None
 
 
 def has_margin(estimator: Any) -> bool:
@@ -71,9 +85,11 @@ def read(estimator: Any, scale: str) -> list[Trees]:
 def _read(estimator: Any) -> Trees:
     predictors = [tree for stage in estimator._predictors for tree in stage]
     k = estimator.n_trees_per_iteration_
-    nodes = np.concatenate([tree.nodes for tree in predictors])
     sizes = np.array([len(tree.nodes) for tree in predictors])
     roots = np.cumsum(sizes) - sizes
+    nodes = np.empty(sizes.sum(), predictors[0].nodes.dtype)  # np.concatenate compares all dtypes
+    for root, tree in zip(roots.tolist(), predictors, strict=True):
+        nodes[root : root + len(tree.nodes)] = tree.nodes
     shift = np.repeat(roots, sizes)
     leaf = nodes["is_leaf"].astype(bool)
     part = Trees(

@@ -10,16 +10,26 @@ from typing import Any
 
 import numpy as np
 from sklearn._loss.link import IdentityLink
-from sklearn.linear_model import GammaRegressor, PoissonRegressor, RANSACRegressor, TweedieRegressor
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.linear_model import (
+    GammaRegressor,
+    LogisticRegression,
+    PoissonRegressor,
+    RANSACRegressor,
+    SGDClassifier,
+    TweedieRegressor,
+)
 from sklearn.linear_model._base import LinearClassifierMixin, LinearModel
 from sklearn.linear_model._stochastic_gradient import BaseSGDRegressor
 from sklearn.utils.validation import validate_data
 
 from skattr._typing import override
 from skattr.pieces.base import Unreadable
+from skattr.pieces.links import CLIPPED, EXP, LOGISTIC, SOFTMAX, Link, Normalised, TwoClasses
 from skattr.pieces.parts import Front, Linear, rounding_of
 from skattr.pieces.preprocessing.pipeline import to_dense
 
+SOFT = (LogisticRegression, LinearDiscriminantAnalysis)  # softmax, of two classes logistic
 GLMS = (PoissonRegressor, GammaRegressor, TweedieRegressor)
 
 
@@ -36,6 +46,27 @@ def scales(estimator: Any) -> tuple[str, ...]:
     if isinstance(estimator, (LinearModel, BaseSGDRegressor)):
         return ("predict", "raw")
     return ()
+
+
+def link(estimator: Any, scale: str) -> tuple[str, Link] | None:
+    """Return the link from decision functions to probabilities, or to a GLM's prediction."""
+    if isinstance(estimator, GLMS) and scale == "predict":
+        name = type(estimator._base_loss.link).__name__
+        if name != "LogLink":
+            raise Unreadable(f"scikit-learn's {name} is not known here")
+        return "raw", EXP
+    if not isinstance(estimator, LinearClassifierMixin) or scale != "proba":
+        return None
+    if isinstance(estimator, SGDClassifier) and estimator.loss == "modified_huber":
+        single: Link = CLIPPED
+    elif isinstance(estimator, SGDClassifier) or isinstance(estimator, SOFT):
+        single = LOGISTIC
+    else:
+        name = type(estimator).__name__
+        raise Unreadable(f"the link from decisions to probabilities of {name} is not known here")
+    if len(estimator.classes_) == 2:
+        return "raw", TwoClasses(single)
+    return "raw", SOFTMAX if isinstance(estimator, SOFT) else Normalised(single)
 
 
 def read(estimator: Any, scale: str) -> list[Linear]:

@@ -12,10 +12,13 @@ from typing import Any
 import numpy as np
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 
+from skattr.pieces.base import Unreadable
+from skattr.pieces.links import BINARY, EXP, LOGISTIC, SOFTMAX, Link
 from skattr.pieces.parts import Layer, Net, rounding_of
 from skattr.pieces.readers.linear import ValidatedFront
 
 PERCEPTRONS = (MLPRegressor, MLPClassifier)
+LINKS: dict[str, Link] = {"logistic": LOGISTIC, "softmax": SOFTMAX, "exp": EXP}
 SLOPES = {"relu": 0.0, "identity": 1.0}  # of the negative side
 
 
@@ -29,6 +32,18 @@ def scales(estimator: Any) -> tuple[str, ...]:
     if not isinstance(estimator, PERCEPTRONS) or why_not(estimator) is not None:
         return ()
     return ("predict", "raw") if estimator.out_activation_ == "identity" else ("raw",)
+
+
+def link(estimator: Any, scale: str) -> tuple[str, Link] | None:
+    """Return the link of the last layer."""
+    final = "proba" if isinstance(estimator, MLPClassifier) else "predict"
+    if not isinstance(estimator, PERCEPTRONS) or scale != final or why_not(estimator) is not None:
+        return None
+    activation = estimator.out_activation_
+    if activation not in LINKS:
+        raise Unreadable(f"the activation {activation!r} of the last layer is not known here")
+    two = activation == "logistic" and final == "proba" and estimator.n_outputs_ == 1
+    return "raw", BINARY if two else LINKS[activation]
 
 
 def why_not(estimator: Any) -> str | None:

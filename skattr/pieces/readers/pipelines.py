@@ -9,6 +9,7 @@ from sklearn.pipeline import Pipeline
 
 from skattr.pieces import readers
 from skattr.pieces.base import unwrap
+from skattr.pieces.links import Link
 
 
 def scales(estimator: Any) -> tuple[str, ...]:
@@ -19,6 +20,14 @@ def scales(estimator: Any) -> tuple[str, ...]:
 def read(estimator: Any, scale: str) -> list:
     """Read the last step, behind the other ones."""
     return [part.behind(*_steps(estimator)) for part in readers.read(_last(estimator), scale)]
+
+
+def read_linked(estimator: Any, scale: str) -> tuple[list, Link | None] | None:
+    """Read the margins and the link of the last step, behind the other ones."""
+    if not isinstance(estimator, Pipeline):
+        return None
+    parts, link = readers.read_linked(_last(estimator), scale)
+    return [part.behind(*_steps(estimator)) for part in parts], link
 
 
 def why_not(estimator: Any) -> str | None:

@@ -26,10 +26,16 @@ from sklearn.utils.validation import validate_data
 
 from skattr._typing import override
 from skattr.pieces.base import Unreadable
+from skattr.pieces.links import BINARY, LOGISTIC, SOFTMAX, Link, TwoClasses, scaled
 from skattr.pieces.parts import Front, Trees
 
 FORESTS = (RandomForestClassifier, RandomForestRegressor, ExtraTreesClassifier, ExtraTreesRegressor)
 BOOSTING = (GradientBoostingClassifier, GradientBoostingRegressor)
+LOSSES: dict[str, Link] = {
+    "HalfBinomialLoss": BINARY,
+    "HalfMultinomialLoss": SOFTMAX,
+    "ExponentialLoss": TwoClasses(scaled(LOGISTIC, 2.0)),
+}
 
 
 def scales(estimator: Any) -> tuple[str, ...]:
@@ -39,6 +45,21 @@ def scales(estimator: Any) -> tuple[str, ...]:
     if isinstance(estimator, BOOSTING):
         return ("raw",) if is_classifier(estimator) else ("predict", "raw")
     return ()
+
+
+def link(estimator: Any, scale: str) -> tuple[str, Link] | None:
+    """Return the link from the margins of GradientBoosting to its probabilities."""
+    if isinstance(estimator, GradientBoostingClassifier) and scale == "proba":
+        return "raw", link_of_loss(estimator._loss)
+    return None
+
+
+def link_of_loss(loss: Any) -> Link:
+    """Return the link from raw predictions to probabilities of one of scikit-learn's losses."""
+    name = type(loss).__name__
+    if name not in LOSSES:
+        raise Unreadable(f"the link of scikit-learn's loss {name} is not known here")
+    return LOSSES[name]
 
 
 def read(estimator: Any, scale: str) -> list[Trees]:

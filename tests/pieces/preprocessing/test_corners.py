@@ -71,6 +71,7 @@ def test_products_on_sums(measure):
     np.testing.assert_allclose(found, np.mean(parts, axis=0), atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "encoder",
     [
@@ -95,6 +96,7 @@ def as_words(frame):
     return frame.astype(str)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("values", [[1, "u", True], [np.nan, "u", pd.NA], ["u", 1, 1.0]])
 @pytest.mark.parametrize("model", [forest(), LinearRegression()])
 def test_values_that_are_equal_but_not_the_same(values, model):
@@ -108,6 +110,7 @@ def test_values_that_are_equal_but_not_the_same(values, model):
     agrees(pipeline, X[[type(v) is not type(values[2]) for v in X.o]], X, "o")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "step",
     [
@@ -205,6 +208,39 @@ def test_a_monotone_function_has_steps():
     inner = frame.upper[:-2].to_numpy()
     np.testing.assert_array_equal(curve(inner), frame.value[:-2])
     np.testing.assert_array_equal(curve(np.nextafter(inner, 9.0)), frame.value[1:-1])
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("function", [np.log, np.log1p])
+def test_steps_begin_where_the_model_takes_the_function(function, dtype):
+    """The logarithm of 0 is infinite, which a forest refuses: no row of the table has it."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.uniform(0.1, 9, 60).astype(dtype), "b": rng.normal(size=60)})
+    steps = make_column_transformer((FunctionTransformer(function), ["a"]), remainder="passthrough")
+    explainer = MeasureExplainer(make_pipeline(steps, forest()).fit(X, X.a + X.b)).fit(X)
+    curve = explainer.curve("a")
+    frame = curve.to_frame()
+    least = np.array([np.nextafter(frame.lower[0], np.inf)])
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="the columns .* are float32")
+        assert curve(least) == frame.value[0]
+        with pytest.raises(ValueError, match="infinity"), np.errstate(divide="ignore"):
+            curve(frame.lower[:1].to_numpy())
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf])
+def test_a_column_that_a_later_step_drops_may_still_be_refused(value):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.normal(size=40), "b": rng.normal(size=40)})
+    steps = make_column_transformer((SimpleImputer(), ["a"]), remainder="passthrough")
+    last = ColumnTransformer([("kept", "passthrough", [1])])
+    pipeline = make_pipeline(steps, last, forest()).fit(X, X.b)
+    explainer = MeasureExplainer(pipeline).fit(X)
+    with pytest.raises(ValueError, match="infinity"):
+        explainer.explain(X[:1].assign(a=value))
+    with pytest.raises(ValueError, match="infinity"):
+        explainer.curve("a")([value])
+    assert explainer.curve("a")([0.5]) == 0.0
 
 
 def test_uniform_law_and_a_pole():
@@ -317,6 +353,7 @@ def test_arrow_backed_columns(storage, model):
         agrees(pipeline, X[:30], X[30:40], name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [forest(), LinearRegression()])
 @pytest.mark.parametrize("kind", ["columns", "union"])
 def test_weights_of_transformers(model, kind):

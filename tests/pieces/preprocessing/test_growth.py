@@ -11,8 +11,10 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeRegressor
 
 from skattr import MeasureExplainer
+from skattr.measures import Conditional, PartialDependence, ProductMarginal
 from skattr.pieces.preprocessing import routes
 from tests.helpers.comparison import by_definition
+from tests.oracle import Oracle, described
 
 
 def one_column(n_levels, handle_unknown="ignore"):
@@ -46,6 +48,20 @@ def test_wide_one_hot_columns_are_exact(handle_unknown):
     if handle_unknown == "ignore":
         wanted = by_definition(model.predict, X, X[:1].assign(s="new"), own=[(0,)])[:, 0]
         np.testing.assert_allclose(explainer.curve("s")(["new"]), wanted, atol=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("measure", [PartialDependence(), ProductMarginal(), Conditional()])
+@pytest.mark.parametrize("n_levels", [61, 62, 63, 64, 65, 126, 128])
+def test_levels_at_the_ends_of_words_are_exact(n_levels, measure):
+    """The kernels keep sets of codes in words of 64; missing and unknown levels are codes too."""
+    model, X = one_column(n_levels)
+    explainer = MeasureExplainer(model, measure).fit(X)
+    assert explainer.exact_, explainer.describe()
+    rows = X[:: n_levels // 8]
+    oracle = Oracle(lambda Z: model.predict(Z)[:, None], X)
+    wanted = oracle.values(described(explainer.measure_), rows, [(0,)])[:, 0, 0]
+    np.testing.assert_allclose(explainer.explain(rows).values[:, 0], wanted, atol=1e-9)
 
 
 def test_fitted_state_and_signatures_grow_linearly():

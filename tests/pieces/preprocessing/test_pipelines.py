@@ -60,7 +60,8 @@ pytestmark = pytest.mark.filterwarnings("ignore:Found unknown categories")
 
 seeds = st.integers(0, 10_000)
 every_case = pytest.mark.parametrize("name", CASES, ids=" | ".join)
-EXACT = [(p, m) for p, m in CASES if not PREPARATIONS[p].step and MODELS[m].reads != "black box"]
+NOT_SUMS = ("black box", "linked")
+EXACT = [(p, m) for p, m in CASES if not PREPARATIONS[p].step and MODELS[m].reads not in NOT_SUMS]
 every_exact_case = pytest.mark.parametrize("name", EXACT, ids=" | ".join)
 AFFINE = [(p, m) for p, m in EXACT if PREPARATIONS[p].affine]
 ENGINES = {"boxes": ("one_violation", "box_products"), "additive": ("additive", "additive")}
@@ -91,11 +92,12 @@ ON_THE_BOX = [kind for kind, m in MEASURES.items() if m.over == "box"]
 coefficients = st.sampled_from([1.0, -1.0, 0.5, -2.5, 3])
 
 
-def measures_of(case):
+def measures_of(case, weight=None):
     """The measures that are exact for a case, and exist whatever its columns are."""
-    if case.reads == "black box":
+    if case.reads in NOT_SUMS:
         return BY_EVALUATION
-    return [kind for kind, m in MEASURES.items() if m.over != "corner" and exists(case, kind)]
+    kinds = [kind for kind, m in MEASURES.items() if m.over != "corner"]
+    return [kind for kind in kinds if exists(case, kind, weight)]
 
 
 def combination(case, kinds):
@@ -160,13 +162,16 @@ def test_uniform_laws(name):
 @settings(examples(60), phases=[Phase.generate])  # to shrink a case is to build it often
 @given(any_case(), seeds, st.data())
 def test_any_combination(case, seed, data):
-    kinds = st.sampled_from(measures_of(case))
+    weight = weights_of(case, seed)
+    kinds = st.sampled_from(measures_of(case, weight))
     drawn = data.draw(st.lists(st.tuples(coefficients, kinds), min_size=1, max_size=3))
     if any(MEASURES[kind].over == "columns" for _, kind in drawn):
         case = few(case)
+        weight = weights_of(case, seed)
+        drawn = [(c, kind) for c, kind in drawn if kind in measures_of(case, weight)]
     terms = [coefficient * MEASURES[kind].make(case) for coefficient, kind in drawn]
     groups, own = groups_of(case, seed)
-    agrees(case, sum(terms[1:], start=terms[0]), weights_of(case, seed), own, groups=groups)
+    agrees(case, sum(terms[1:], start=terms[0]), weight, own, groups=groups)
 
 
 @pytest.mark.slow
@@ -180,6 +185,7 @@ def test_containers(container, preparation):
     agrees(case, PartialDependence())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["forest", "ridge", "hist", "logistic", "tree multiclass"])
 def test_one_background_row(model):
     case = make_case("mixed", model, "pandas", 3)
@@ -217,6 +223,8 @@ def test_engines(name):
         explainer = fitted(case)
         assert explainer.engine_ == ("finite_sum",)
         assert case.step is None or case.step in explainer.describe()
+    elif case.reads == "linked":
+        assert fitted(case).engine_ in (("linked_boxes",), ("linked_margins",))
     else:
         explainer = fitted(case, PartialDependence() - ProductMarginal())
         assert explainer.engine_ == ENGINES[case.reads], explainer.describe()

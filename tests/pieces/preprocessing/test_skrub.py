@@ -12,6 +12,7 @@ from tests.helpers.comparison import by_definition
 skrub = pytest.importorskip("skrub")
 
 
+@pytest.mark.slow
 def test_raw_columns():
     X, y = load_flats()
     pipeline = make_pipeline(skrub.TableVectorizer(), HistGradientBoostingRegressor(max_iter=20))

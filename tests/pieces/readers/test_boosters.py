@@ -14,6 +14,7 @@ from tests.helpers.boosters import LIBRARIES, make_frame, models
 from tests.helpers.comparison import by_definition
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize("sparse", [False, True])
 def test_behind_a_pipeline(library, sparse):

@@ -68,6 +68,7 @@ from skattr import MeasureExplainer
 from skattr.pieces import readers
 from skattr.pieces.base import unwrap
 from skattr.pieces.readers.sklearn_trees import read as read_trees
+from tests.helpers.comparison import by_definition, cube
 
 pytestmark = pytest.mark.slow
 
@@ -135,15 +136,6 @@ def hist_classifier():
     return prepared(model, OrdinalEncoder())
 
 
-def plain_means(f, background, X):
-    """Partial dependence by means without weights, (n, d, k): the oracle rounds constants."""
-    pinned = [
-        background.assign(**{name: X[name].iloc[i]}) for i in range(len(X)) for name in X.columns
-    ]
-    values = f(pd.concat(pinned)).reshape(len(X), X.shape[1], len(background), -1)
-    return values.mean(axis=2)
-
-
 def probabilities(model):
     """Probabilities of all classes of all targets but the first of two."""
 
@@ -159,7 +151,7 @@ def agrees(model, f, X, **settings):
     background, rows = X[:30], X[26:34]
     explainer = MeasureExplainer(model, "partial_dependence", **settings).fit(background)
     found = explainer.explain(rows)
-    wanted = plain_means(f, background, rows)
+    wanted = cube(by_definition(f, background, rows))
     spread = np.ptp(np.reshape(f(X), (len(X), -1)), axis=0)
     error = np.abs(found.values.reshape(wanted.shape) - wanted)
     assert (error <= 1e-10 * spread + 1e-13).all(), (error.max(axis=(0, 1)), spread)
@@ -178,6 +170,13 @@ def black_box(model, f, X, *words, **settings):
     assert explainer.engine_ == ("finite_sum",)
     for word in ("black box", *words):
         assert word in explainer.describe(), explainer.describe()
+
+
+def linked(model, f, X, **settings):
+    """Read as pieces behind a link, and equal to the definition."""
+    explainer = agrees(model, f, X, **settings)
+    assert explainer.engine_ == ("linked_boxes",), explainer.describe()
+    assert "exact, behind a link" in explainer.describe()
 
 
 # -- Stacking ------------------------------------------------------------------------------------
@@ -230,7 +229,9 @@ def test_stacking_of_members_that_are_dropped_or_fitted_before():
 )
 def test_stacking_with_a_final_estimator_that_bends(final, word):
     X = table()
-    model = StackingRegressor([("a", tree()), ("b", forest())], final, cv=2).fit(X, target(X))
+    y = target(X) - 990.0  # far from 0 a regression with a link learns a constant
+    model = StackingRegressor([("a", tree()), ("b", forest())], final, cv=2).fit(X, y)
+    assert np.ptp(model.predict(X)) > 1
     black_box(model, model.predict, X, word)
 
 
@@ -275,7 +276,7 @@ def test_stacking_of_decision_functions(k):
     )
     model.fit(X, classes(X, k))
     exact(model, model.decision_function, X)
-    black_box(model, probabilities(model), X, "'raw', not on 'proba'", output="proba")
+    linked(model, probabilities(model), X, output="proba")
 
 
 def test_stacking_of_mixed_outputs():
@@ -348,26 +349,27 @@ def test_a_scaled_target_as_last_step_and_of_several_members():
 
 
 @pytest.mark.parametrize(
-    "settings, word",
+    "settings",
     [
-        ({"func": np.log, "inverse_func": np.exp}, "func and inverse_func"),
-        ({"transformer": PowerTransformer()}, "PowerTransformer"),
-        ({"transformer": make_pipeline(StandardScaler(), PowerTransformer())}, "PowerTransformer"),
+        {"func": np.log, "inverse_func": np.exp},
+        {"transformer": PowerTransformer()},
+        {"transformer": make_pipeline(StandardScaler(), PowerTransformer())},
     ],
 )
-def test_a_target_that_is_bent(settings, word):
+def test_a_target_that_is_bent(settings):
     X = table()
-    model = TransformedTargetRegressor(tree(), check_inverse=False, **settings).fit(X, target(X))
-    black_box(model, model.predict, X, word, "TransformedTargetRegressor")
-    model = VotingRegressor([("a", model), ("b", tree())]).fit(X, target(X))
-    black_box(model, model.predict, X, word, "TransformedTargetRegressor")
+    y = target(X) - 990.0  # far from 0 powers can be so steep that they have no inverse
+    model = TransformedTargetRegressor(tree(), check_inverse=False, **settings).fit(X, y)
+    linked(model, model.predict, X)
+    vote = VotingRegressor([("a", model), ("b", tree())]).fit(X, y)
+    linked(vote, vote.predict, X)
 
 
 def test_a_scaled_target_of_a_model_with_a_link():
     X = table()
     poisson = HistGradientBoostingRegressor(loss="poisson", max_iter=3, min_samples_leaf=5)
     model = TransformedTargetRegressor(prepared(poisson, OrdinalEncoder())).fit(X, target(X))
-    black_box(model, model.predict, X, "'raw', not on 'predict'")
+    linked(model, model.predict, X)
 
 
 # -- side by side --------------------------------------------------------------------------------
@@ -407,7 +409,7 @@ def test_several_targets_of_classes_without_probabilities_in_pieces():
     X = table()
     y = np.column_stack([classes(X, 2), X["town"]])
     model = MultiOutputClassifier(hist_classifier()).fit(X, y)
-    black_box(model, probabilities(model), X, "'raw', not on 'proba'")
+    linked(model, probabilities(model), X)
 
 
 @pytest.mark.parametrize("k", [2, 3, 4])
@@ -419,7 +421,7 @@ def test_one_against_the_rest(k, member):
     labels = list(map(str, model.classes_))
     assert explainer.output_names_ == (labels[1:] if k == 2 else labels)
     assert MeasureExplainer(model, "partial_dependence").fit(X[:5]).engine_ == ("one_violation",)
-    black_box(model, probabilities(model), X, "'raw', not on 'proba'", output="proba")
+    linked(model, probabilities(model), X, output="proba")
 
 
 def test_one_against_the_rest_of_probabilities():
@@ -465,19 +467,31 @@ def prepared_numbers(model):
 @pytest.mark.parametrize(
     "model, words",
     [
-        (CalibratedClassifierCV(class_tree(), cv=2), ["CalibratedClassifierCV", "bends"]),
         (
             prepared(AdaBoostClassifier(n_estimators=3, random_state=0)),
             ["AdaBoostClassifier", "vote"],
         ),
         (prepared(CalibratedClassifierCV(GaussianNB(), cv=2)), ["CalibratedClassifierCV"]),
-        (VotingClassifier([("a", boosted())], voting="soft"), ["VotingClassifier", "'raw', not"]),
     ],
 )
 def test_reasons_of_classifiers(model, words):
     X = table()
     model.fit(X, classes(X, 3))
     black_box(model, probabilities(model), X, *words)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        CalibratedClassifierCV(class_tree(), cv=2),
+        CalibratedClassifierCV(class_tree(), cv=2, method="isotonic"),
+        VotingClassifier([("a", boosted())], voting="soft"),
+    ],
+)
+def test_classifiers_behind_links(model):
+    X = table()
+    model.fit(X, classes(X, 3))
+    linked(model, probabilities(model), X)
 
 
 def test_reasons_of_classifiers_without_probabilities():

@@ -205,6 +205,7 @@ def other_frame(X, rng):
     return Z
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize(
     "params", [{}, {"use_missing": False}, {"zero_as_missing": True}, {"max_cat_to_onehot": 1}]

@@ -23,6 +23,9 @@ from skattr.pieces.readers import xgboost as reader
 
 xgb = pytest.importorskip("xgboost")
 
+# of XGBoost 3.4, about dart and its random forests
+pytestmark = pytest.mark.filterwarnings("ignore:.*(is|are) deprecated")
+
 VERSION = tuple(map(int, xgb.__version__.split(".")[:2]))
 NAMED = pytest.mark.skipif(VERSION < (3, 1), reason="categories have names since 3.1")
 
@@ -30,8 +33,8 @@ NAMED = pytest.mark.skipif(VERSION < (3, 1), reason="categories have names since
 def leaf_values(booster):
     """Return the trees of XGBoost's JSON, each as (leaf values by node, output)."""
     learner = json.loads(booster.save_raw("json"))["learner"]["gradient_booster"]
-    weights = learner.get("weight_drop")
     model = learner.get("gbtree", learner)["model"]
+    weights = learner.get("weight_drop", model.get("weight_drop"))
     trees = []
     for t, tree in enumerate(model["trees"]):
         width = int(tree["tree_param"]["size_leaf_vector"])
@@ -169,6 +172,7 @@ MODELS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("name", MODELS)
 def test_margin_and_leaves(name, seed):
@@ -302,6 +306,7 @@ def categorical_data(seed, n=250):
     return rng, X, y.to_numpy() + rng.normal(size=n) / 10
 
 
+@pytest.mark.slow
 @NAMED
 @pytest.mark.parametrize("one_hot", [1, 100])
 @pytest.mark.parametrize("seed", range(5))
@@ -540,6 +545,7 @@ def test_saved_and_loaded(tmp_path):
         check(booster, X)
 
 
+@pytest.mark.slow
 def test_reading_is_lazy_about_xgboost():
     code = "import sys, skattr.pieces.readers.xgboost; assert 'xgboost' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)

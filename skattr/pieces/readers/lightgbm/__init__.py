@@ -17,6 +17,16 @@ import numpy as np
 from scipy import sparse
 
 from skattr.pieces.base import Unreadable
+from skattr.pieces.links import (
+    EXP,
+    LOGISTIC,
+    SIGNED_SQUARE,
+    SOFTMAX,
+    SOFTPLUS,
+    Link,
+    TwoClasses,
+    scaled,
+)
 from skattr.pieces.parts import Trees
 from skattr.pieces.readers.lightgbm.front import TINY, LightGBMFront, is_wrapper
 
@@ -29,18 +39,56 @@ PLAIN = {
     "rank_xendcg",
 }  # fmt: skip
 
+LINKS: dict[str, Link] = {
+    "binary": LOGISTIC, "multiclass": SOFTMAX, "multiclassova": LOGISTIC,
+    "cross_entropy": LOGISTIC, "cross_entropy_lambda": SOFTPLUS, "poisson": EXP, "gamma": EXP,
+    "tweedie": EXP,
+}  # fmt: skip
+
 
 def scales(estimator: Any) -> tuple[str, ...]:
     """Return the scales on which this reader finds boxes."""
-    kinds = {(kind.__module__, kind.__name__) for kind in type(estimator).__mro__}
-    wrapper = ("lightgbm.sklearn", "LGBMModel") in kinds
-    remote = any(module == "lightgbm.dask" for module, _ in kinds)
-    if remote or not (wrapper or ("lightgbm.basic", "Booster") in kinds):
+    kinds = _kinds(estimator)
+    if not kinds:
         return ()
     if ("lightgbm.sklearn", "LGBMClassifier") in kinds:
         return ("raw",)
-    name, *options = _header(estimator).get("objective", "").split() or [""]
+    name, *options = _objective(_header(estimator))
     return ("predict", "raw") if name in PLAIN and "sqrt" not in options else ("raw",)
+
+
+def _kinds(estimator: Any) -> set[tuple[str, str]]:
+    """Return the modules and names of an estimator's classes, if it is LightGBM's own."""
+    kinds = {(kind.__module__, kind.__name__) for kind in type(estimator).__mro__}
+    wrapper = ("lightgbm.sklearn", "LGBMModel") in kinds
+    remote = any(module == "lightgbm.dask" for module, _ in kinds)
+    return kinds if not remote and (wrapper or ("lightgbm.basic", "Booster") in kinds) else set()
+
+
+def _objective(head: dict[str, str]) -> list[str]:
+    """Return the name of the objective and its options; "" is one of the user's own."""
+    return head.get("objective", "").split() or [""]
+
+
+def link(estimator: Any, scale: str) -> tuple[str, Link] | None:
+    """Return the link of the objective, of which a random forest takes the mean margin."""
+    kinds = _kinds(estimator)
+    classifies = ("lightgbm.sklearn", "LGBMClassifier") in kinds
+    if not kinds or scale != ("proba" if classifies else "predict"):
+        return None
+    head = _header(estimator)
+    name, *options = _objective(head)
+    single: Link
+    if "sqrt" in options:
+        single = SIGNED_SQUARE
+    elif name in LINKS:
+        words = (word.partition(":") for word in options)
+        slope = next((float(value) for key, _, value in words if key == "sigmoid"), 1.0)
+        single = scaled(LINKS[name], slope)
+    else:
+        raise Unreadable(f"the link of LightGBM's objective {name or 'of your own'} is not known")
+    two = classifies and int(head["num_tree_per_iteration"]) == 1
+    return "raw", TwoClasses(single) if two else single
 
 
 def margin(estimator: Any, X: Any) -> np.ndarray:

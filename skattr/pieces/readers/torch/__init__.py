@@ -16,8 +16,10 @@ import numpy as np
 from skattr._inputs.modules import as_numbers, is_module, place
 from skattr._typing import override
 from skattr.pieces.base import Unreadable
+from skattr.pieces.links import Link
 from skattr.pieces.parts import Front, Net
 from skattr.pieces.readers.torch import rules
+from skattr.pieces.readers.torch.final_links import final_link
 from skattr.pieces.readers.torch.rules import Rows, leaves
 from skattr.pieces.readers.torch.units import Affine, Units
 
@@ -31,18 +33,38 @@ def scales(estimator: Any) -> tuple[str, ...]:
 
 def read(estimator: Any, scale: str, width: int) -> list[Net]:
     """Trace the module, and sort its units into layers."""
+    return _read(*_traced(estimator), width)
+
+
+def read_linked(estimator: Any, scale: str, width: int) -> tuple[list[Net], Link] | None:
+    """Read the module before its last function, if that is a known link."""
+    if not is_module(estimator) or scale != "predict":
+        return None
+    module, graph = _traced(estimator)
+    found = final_link(module, graph)
+    return None if found is None else (_read(module, graph, width, found[0]), found[1])
+
+
+def _traced(estimator: Any) -> tuple[Any, Any]:
+    """Return a module that torch.fx can trace, and its graph."""
     import torch
 
     estimator = getattr(estimator, "_orig_mod", estimator)  # of torch.compile
     module = torch.nn.Sequential(estimator) if rules.layer_rule(estimator) else estimator
     try:
-        graph = torch.fx.Tracer().trace(module)
+        return module, torch.fx.Tracer().trace(module)
     except Exception as error:  # whatever the module's own code raises
         raise Unreadable(f"torch.fx cannot trace {type(estimator).__name__}: {error}") from error
-    rounding = max(1e-8, 100 * torch.finfo(place(estimator)[1]).eps)
+
+
+def _read(module: Any, graph: Any, width: int, left_out: Any = None) -> list[Net]:
+    """Read a traced module; the node `left_out` passes its numbers on."""
+    import torch
+
+    rounding = max(1e-8, 100 * torch.finfo(place(module)[1]).eps)
     units = Units(width)
     with torch.no_grad():
-        layers, weight, bias = units.layers(_follow(module, graph, units))
+        layers, weight, bias = units.layers(_follow(module, graph, units, left_out))
     return [Net(TensorFront(width), bias, weight, layers, rounding=rounding)]
 
 
@@ -57,7 +79,7 @@ class TensorFront(Front):
         return as_numbers(X)
 
 
-def _follow(module: Any, graph: Any, units: Units) -> Affine:
+def _follow(module: Any, graph: Any, units: Units, left_out: Any) -> Affine:
     """Follow the graph of a module from its inputs to its output."""
     values: dict[Any, Any] = {}
     for node in graph.nodes:
@@ -72,6 +94,8 @@ def _follow(module: Any, graph: Any, units: Units) -> Affine:
             return result
         elif node.op == "get_attr":
             values[node] = rules.constant(operator.attrgetter(node.target)(module))
+        elif node is left_out:
+            values[node] = values[node.args[0]]
         else:
             values[node] = _step(module, node, values, units)
     raise Unreadable(f"{type(module).__name__} returns nothing")

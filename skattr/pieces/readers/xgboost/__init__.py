@@ -18,6 +18,7 @@ import numpy as np
 from skattr._inputs import frames
 from skattr.pieces.base import Unreadable
 from skattr.pieces.cells.levels import UnnamedLevel
+from skattr.pieces.links import BINARY, EXP, LOGISTIC, SOFTMAX, Link
 from skattr.pieces.parts import SINGLE, Trees
 from skattr.pieces.readers.sklearn_trees import last_left
 from skattr.pieces.readers.xgboost.front import BoosterFront
@@ -28,6 +29,11 @@ NO_LINK = (
     "reg:squarederror", "reg:squaredlogerror", "reg:pseudohubererror", "reg:absoluteerror",
     "reg:quantileerror", "binary:logitraw", "rank:",
 )  # fmt: skip
+LINKS: dict[str, Link] = {
+    "binary:logistic": LOGISTIC, "reg:logistic": LOGISTIC, "multi:softprob": SOFTMAX,
+    "multi:softmax": SOFTMAX, "count:poisson": EXP, "reg:gamma": EXP, "reg:tweedie": EXP,
+    "survival:cox": EXP, "survival:aft": EXP,
+}  # fmt: skip
 BEYOND = 2.0**128 - 2.0**103  # the smallest float64 that rounds to inf in float32
 # a number that no split names: it goes left at every split, which missing need not do
 OTHER = UnnamedLevel("any other")
@@ -35,14 +41,42 @@ OTHER = UnnamedLevel("any other")
 
 def scales(estimator: Any) -> tuple[str, ...]:
     """Return the scales on which this reader finds boxes."""
-    kinds = [kind for kind in type(estimator).__mro__ if kind.__module__.startswith("xgboost.")]
-    names = {kind.__name__ for kind in kinds}
-    if not names & {"XGBModel", "Booster"} or any("dask" in kind.__module__ for kind in kinds):
+    names = _kinds(estimator)
+    if not names:
         return ()
-    objective = json.loads(_booster(estimator).save_config())["learner"]["objective"]["name"]
-    if "XGBClassifier" in names or not objective.startswith(NO_LINK):
+    if "XGBClassifier" in names or not _objective(estimator).startswith(NO_LINK):
         return ("raw",)
     return ("predict", "raw")
+
+
+def _kinds(estimator: Any) -> set[str]:
+    """Return the names of XGBoost's classes that an estimator belongs to, if it can be read."""
+    kinds = [kind for kind in type(estimator).__mro__ if kind.__module__.startswith("xgboost.")]
+    names = {kind.__name__ for kind in kinds}
+    known = names & {"XGBModel", "Booster"} and not any("dask" in k.__module__ for k in kinds)
+    return names if known else set()
+
+
+def _objective(estimator: Any) -> str:
+    return json.loads(_booster(estimator).save_config())["learner"]["objective"]["name"]
+
+
+def link(estimator: Any, scale: str) -> tuple[str, Link] | None:
+    """Return the link of the objective."""
+    names = _kinds(estimator)
+    classifies = "XGBClassifier" in names
+    if not names or scale != ("proba" if classifies else "predict"):
+        return None
+    objective = _objective(estimator)
+    if objective not in LINKS:
+        raise Unreadable(f"the link of XGBoost's objective {objective!r} is not known here")
+    two = LINKS[objective] is LOGISTIC and classifies and not _multilabel(estimator)
+    return "raw", BINARY if two else LINKS[objective]
+
+
+def _multilabel(estimator: Any) -> bool:
+    config = json.loads(_booster(estimator).save_config())
+    return int(config["learner"]["learner_model_param"]["num_target"]) > 1
 
 
 def _booster(estimator: Any) -> Any:
@@ -94,8 +128,9 @@ def _read(estimator: Any, saved: dict) -> Trees:
     gradient_booster = learner["gradient_booster"]
     if gradient_booster["name"] == "gblinear":
         raise Unreadable("XGBoost's gblinear is a linear model: it has no trees")
-    dart = gradient_booster["name"] == "dart"
-    model = (gradient_booster["gbtree"] if dart else gradient_booster)["model"]
+    model = gradient_booster.get("gbtree", gradient_booster)["model"]
+    # of dart: XGBoost 3.2 writes them beside the model, 3.4 into it
+    weight_drop = gradient_booster.get("weight_drop", model.get("weight_drop"))
     n_trees = _n_trees(estimator, model)
     if n_trees == 0:
         raise Unreadable("this XGBoost model has no trees")
@@ -112,8 +147,8 @@ def _read(estimator: Any, saved: dict) -> Trees:
     nodes, tree_of, depth = _nodes(trees, sizes)
     leaf = nodes["left"] < 0
     values = _leaf_values(trees, nodes, leaf)
-    if dart:
-        values *= np.asarray(gradient_booster["weight_drop"], float)[tree_of[leaf], None]
+    if weight_drop is not None and len(weight_drop):
+        values *= np.asarray(weight_drop, float)[tree_of[leaf], None]
     n_codes = _n_codes(trees, nodes, names)
     levels = {c: categories.tolist() for c, categories in names.items()}
     levels |= {c: [*range(n), OTHER] for c, n in n_codes.items()}

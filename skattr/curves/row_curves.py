@@ -1,0 +1,201 @@
+"""Curves: the prediction of single rows as a function of one of their columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from skattr._inputs.checks import position
+from skattr.curves.base import ColumnFunction
+from skattr.curves.curve import as_values
+
+
+@dataclass(eq=False)
+class RowCurve:
+    """The prediction of one row, (m, k), as a function of one column."""
+
+    curves: Curves
+    function: int  # its position among the functions
+    row: int  # its position among the rows of the function
+    known: tuple[pd.DataFrame, np.ndarray] | None  # the table of the function
+
+    @property
+    def kind(self) -> str:
+        """The kind of the curve, as in `Curve`."""
+        return self.curves.kind
+
+    def __call__(self, values: Any) -> np.ndarray:
+        """Return the predictions at some values, (m, k)."""
+        values = as_values(values, self.curves)
+        return self._own(self.curves._functions[self.function].evaluate(values))
+
+    def table(self) -> tuple[pd.DataFrame, np.ndarray]:
+        """Return the curve as a table, see `Curve.to_frame`, and its values, (m, k)."""
+        frame, values = self.known or self.curves._functions[self.function].table()
+        return frame, self._own(values)
+
+    def _own(self, values: np.ndarray) -> np.ndarray:
+        k = self.curves._n_outputs
+        return values[:, self.row * k : (self.row + 1) * k]
+
+
+class Curves:
+    """f(t, x_{i,-j}) as a function of t for each row i (ICE); made by `MeasureExplainer.ice`.
+
+    Attributes
+    ----------
+    feature : label
+        The column.
+    kind : {"steps", "linear", "levels", "function"}
+        As in `Curve`: all jumps, all knots, one value per level, or evaluated when called.
+    output_names : tuple of str
+        The outputs.
+    index : pandas Index
+        The labels of the rows.
+    data : DataFrame or array (n, d)
+        The rows.
+    scale : str
+        What the values are, as in Explanation.
+    span : (float, float), or None
+        The range of the background, where piecewise linear curves are plotted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> from skattr import MeasureExplainer
+    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+    >>> tree = DecisionTreeRegressor().fit(X, [0.0, 1.0, 2.0, 5.0])
+    >>> explainer = MeasureExplainer(tree).fit(X)
+    >>> curves = explainer.ice(X[:2], "x0")
+    >>> curves([0.0, 1.0])  # one row each
+    array([[0., 2.],
+           [1., 5.]])
+    """
+
+    def __init__(
+        self,
+        feature: Any,
+        output_names: tuple[str, ...],
+        functions: Sequence[ColumnFunction],
+        index: pd.Index,
+        data: Any,
+        scale: str = "",
+        span: tuple[float, float] | None = None,
+    ) -> None:
+        self.feature = feature
+        self.output_names = output_names
+        self.index = index
+        self.data = data
+        self.scale = scale
+        self.span = span
+        # one function per row, or one for all rows, whose outputs are those of all rows in turn
+        self._functions = functions
+        self._outputs = list(range(len(output_names)))
+        self._n_outputs = len(output_names)
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    @property
+    def kind(self) -> str:
+        """The kind of the curves, see the class."""
+        return self._functions[0].kind
+
+    @property
+    def of_numbers(self) -> bool:
+        """Whether the curves take only numbers."""
+        return self._functions[0].of_numbers
+
+    @property
+    def levels(self) -> list[Any] | None:
+        """The levels that the model distinguishes, or None for curves of numbers."""
+        return self._functions[0].levels()
+
+    def select(self, output: str | int) -> Curves:
+        """Return the curves of one output.
+
+        Parameters
+        ----------
+        output : str or int
+            The name of the output, or its position.
+        """
+        o = position(output, list(self.output_names), "select", "output")
+        one = copy(self)
+        one.output_names = self.output_names[o : o + 1]
+        one._outputs = [self._outputs[o]]
+        return one
+
+    def __call__(self, values: Any) -> np.ndarray:
+        """Return the predictions at some values, (n, m), or (n, m, k) for several outputs.
+
+        Parameters
+        ----------
+        values : array or column (m,)
+            Values of the column, the same for all rows.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.tree import DecisionTreeRegressor
+        >>> from skattr import MeasureExplainer
+        >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+        >>> tree = DecisionTreeRegressor().fit(X, [0.0, 1.0, 2.0, 5.0])
+        >>> curves = MeasureExplainer(tree).fit(X).ice(X[:2], 0)
+        >>> curves([0.0, 1.0])
+        array([[0., 2.],
+               [1., 5.]])
+        """
+        values = as_values(values, self)
+        self._functions[0].warn_of_rounding(values)
+        parts = [self._rows(function.evaluate(values)) for function in self._functions]
+        return self._shaped(np.concatenate(parts))
+
+    def _rows(self, values: np.ndarray) -> np.ndarray:
+        """Return the values of one function, (m, rows · k), as (rows, m, k)."""
+        return values.reshape(len(values), -1, self._n_outputs).transpose(1, 0, 2)
+
+    def _shaped(self, values: np.ndarray) -> np.ndarray:
+        values = values[..., self._outputs]
+        return values[..., 0] if len(self.output_names) == 1 else values
+
+    def tables(self) -> list[tuple[pd.DataFrame, np.ndarray]]:
+        """Return for each row its table, as in `Curve.to_frame`, and its values, (m,) or (m, k).
+
+        Rows that share their jumps share the frame.
+        """
+        result = []
+        for function in self._functions:
+            frame, values = function.table()
+            result += [(frame, self._shaped(row)) for row in self._rows(values)]
+        return result
+
+    def each(self) -> Iterator[RowCurve]:
+        """Yield the curve of each row, with all its outputs."""
+        shared = len(self._functions) < len(self)
+        table = self._functions[0].table() if shared and self.kind != "function" else None
+        for i in range(len(self)):
+            yield RowCurve(self, 0 if shared else i, i if shared else 0, table)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return all curves as one table: `row`, then the columns of `Curve.to_frame`.
+
+        Several outputs have one column `value_<output>` each.
+        """
+        parts = []
+        for label, (frame, values) in zip(self.index, self.tables(), strict=True):
+            named = {"value": values}
+            if len(self.output_names) > 1:
+                names = enumerate(self.output_names)
+                named = {f"value_{name}": values[:, o] for o, name in names}
+            parts.append(pd.concat([frame, pd.DataFrame(named, index=frame.index)], axis=1))
+            parts[-1].insert(0, "row", label)
+        return pd.concat(parts, ignore_index=True)
+
+    def __repr__(self) -> str:
+        return f"<Curves of {self.feature!r} in {len(self)} rows: {self.kind}>"

@@ -1,0 +1,121 @@
+"""Sums over boxes for each fold of the background: they cost little beside the sums of all rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+
+from skattr.engines.base import RowFolds
+from skattr.kernels.boxes import fold_sums
+from skattr.kernels.boxes.fold_sums import ByFold
+from skattr.kernels.boxes.layout import COLUMN, SPLIT, Owners, Sums
+from skattr.pieces import Boxes
+
+MAX_SUMS = 2**25  # numbers in the sums of all folds: 256 MB
+
+
+@dataclass(eq=False)
+class FoldSums:
+    """`BoxSums` for each fold, which the last axis counts; `+` joins two batches."""
+
+    jumps: np.ndarray  # (n_codes, k, G)
+    constant: np.ndarray  # (g, k, G)
+    total: np.ndarray  # (k, G)
+    weights: np.ndarray  # (G,)
+
+    @classmethod
+    def empty(cls, boxes: Boxes, who: Owners, folds: RowFolds | None) -> FoldSums | None:
+        """Return sums that are 0, or None without folds, with groups, or if they are too large."""
+        size = 0 if folds is None else boxes.grid.offset[-1] * boxes.n_outputs * folds.n
+        if folds is None or size > MAX_SUMS or (who.single < 0).any():
+            return None
+        shape = boxes.n_outputs, folds.n
+        return cls(
+            np.zeros((boxes.grid.offset[-1], *shape)),
+            np.zeros((len(who.single), *shape)),
+            np.zeros(shape),
+            np.zeros(folds.n),
+        )
+
+    def __add__(self, other: FoldSums) -> FoldSums:
+        return FoldSums(
+            self.jumps + other.jumps,
+            self.constant + other.constant,
+            self.total + other.total,
+            self.weights + other.weights,
+        )
+
+    @property
+    def n(self) -> int:
+        """The number of folds that have rows."""
+        return int((self.weights > 0).sum())
+
+
+class FoldWalk:
+    """Walks down trees with a block of rows, and adds to the sums of all folds in a fixed order.
+
+    Parameters
+    ----------
+    boxes : Boxes
+    who : Owners
+    everyone : array of words
+        The places of all rows in sets, see `kernels.boxes.fold_sums.index_folds`.
+    sums : FoldSums
+        The sums that are added to.
+    n_jobs : int, optional
+        With several workers, each keeps what it adds, until `finish`.
+    """
+
+    def __init__(
+        self, boxes: Boxes, who: Owners, everyone: np.ndarray, sums: FoldSums, n_jobs: int | None
+    ) -> None:
+        nodes, offset, is_set = boxes.table.nodes, boxes.table.offset, boxes.table.is_set
+        self.everyone, self.sums, self.offset = everyone, sums, offset
+        self.alone = effective_n_jobs(n_jobs) == 1
+        column = nodes[:, COLUMN]
+        code = offset[column] + nodes[:, SPLIT] + 1
+        counts = (column >= 0) & (who.owner[column] >= 0) & (is_set[column] == 0)
+        self.where = np.where(counts & (code < offset[column + 1]), code, -1)
+        self.roots = np.append(boxes.table.roots[:, 0], len(nodes))
+        sizes = np.where(is_set != 0, np.diff(offset), 0)
+        self.level_start = np.cumsum(sizes) - sizes
+        self.level_codes = np.flatnonzero(np.repeat(is_set != 0, np.diff(offset)))
+        self.parts: dict[int, tuple[ByFold, np.ndarray, np.ndarray, np.ndarray]] = {}
+
+    def __call__(self, table: Any, trees: np.ndarray, who: Owners, rows: Any, sums: Sums) -> None:
+        """Add some trees to the sums of all rows, and keep the sums by fold."""
+        jumps, where, codes = self.sums.jumps, self.where, np.zeros(0, np.int64)
+        k, n_folds = self.sums.total.shape
+        if not self.alone:
+            nodes = slice(self.roots[trees[0]], self.roots[trees[-1] + 1])
+            splits = nodes.start + np.flatnonzero(where[nodes] >= 0)
+            codes, where = where[splits], np.full(len(where), -1)
+            where[splits] = np.arange(len(splits))
+            jumps = np.zeros((len(splits), k, n_folds))
+        part = ByFold(
+            jumps,
+            where,
+            np.zeros((len(self.level_codes), k, n_folds)),
+            self.level_start,
+            np.zeros_like(self.sums.constant),
+            np.zeros_like(self.sums.total),
+        )
+        ends = fold_sums.walk(table, trees, who, rows, self.everyone, sums, part)
+        kept = part._replace(jumps=jumps[: len(codes)])  # none if they are added already
+        self.parts[int(trees[0])] = kept, codes, *ends
+
+    def finish(self, weights: np.ndarray) -> None:
+        """Add what was kept to the sums by fold; weights (G,) are those of the rows."""
+        sums, begin = self.sums, self.offset[:-1]
+        sums.weights += weights
+        for _, (part, codes, first, missing) in sorted(self.parts.items()):
+            fold_sums.add_rows(part.jumps, codes, sums.jumps)
+            some = np.diff(self.offset) > 1  # columns that have more than the missing code
+            sums.jumps[begin[some] + 1] += first[some]
+            sums.jumps[begin] += missing
+            sums.jumps[self.level_codes] += part.levels
+            sums.constant += part.constant
+            sums.total += part.total

@@ -1,0 +1,1 @@
+"""Engines for a link of pieces: sums over rows of the link of margins."""

@@ -1,0 +1,106 @@
+"""What the pictures of the page need beside the curves: places on an axis, and how many rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from skattr.report.figures import axis_places
+from skattr.report.settings import Settings
+from skattr.report.tables import Column
+
+BINS = 30  # of a histogram
+ERRORS = 16  # places of a curve whose errors are told
+INTEGERS = 60  # that are counted one by one at most
+
+
+def charts(
+    columns: list[Column], rows: np.ndarray, stored: dict[str, Any] | None, settings: Settings
+) -> list[dict[str, Any]] | None:
+    """Return for each column shown what its picture needs; None without data.
+
+    Counts are of all rows explained, `places` of the rows shown. `order` are the positions of the
+    stored levels that the rows have, in the order of their bars. `band` has errors of the curve
+    from its background, at some places and for each output.
+    """
+    if not settings.include_data or stored is None:
+        return None
+    return [
+        _levels(column, table) if column.is_level else _numbers(column, rows, table)
+        for column, table in zip(columns, stored["columns"], strict=True)
+    ]
+
+
+def _levels(column: Column, table: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {"kind": "group" if column.is_group else "level", "unit": ""}
+    if column.is_group or table.get("kind") != "levels":
+        return found
+    counts = column.level_counts()
+    stored = {name: k for k, name in enumerate(table["levels"])}
+    there = [k for name, k in stored.items() if counts.get(name)]
+    ordered = column.curve is not None and column.curve.order is not None
+    special = {"missing", "any other", "missing (None)", "missing (NaN)"}
+    names, values = table["levels"], table["values"][0]
+    there.sort(key=lambda k: (names[k] in special, k if ordered else -values[k]))
+    found |= {"order": there, "counts": [counts[names[k]] for k in there]}
+    return found | _level_errors(column, there)
+
+
+def _numbers(column: Column, rows: np.ndarray, table: dict[str, Any]) -> dict[str, Any]:
+    part = column.parts[0]
+    x, dates = axis_places(part)
+    kind = part.dtype.kind
+    there = x[np.isfinite(x)]
+    found: dict[str, Any] = {
+        "kind": "date" if dates else "number",
+        "unit": column.unit,
+        "whole": kind in "iu",
+    }
+    if kind == "m" and not column.unit:
+        found["unit"] = "s"
+    if not len(there):
+        return found | {"kind": "empty"}
+    low, high = float(there.min()), float(there.max())
+    bins = BINS
+    if kind in "iu" and high - low < INTEGERS:
+        low, high = low - 0.5, high + 0.5
+        bins = int(high - low)
+    high = high if high > low else low + 1  # one value has an axis, too
+    counts = np.histogram(there, bins, (low, high))[0]
+    found |= {"low": low, "high": high, "counts": counts.tolist()}
+    found["missing"] = int(column.missing.sum())
+    if kind in "mM":
+        shown = x[rows]
+        found["places"] = [round(float(v), 6) if np.isfinite(v) else None for v in shown]
+    elif table.get("kind") in ("steps", "linear"):
+        grid = np.linspace(there.min(), there.max(), ERRORS)
+        found |= _errors(column, np.array([float(f"{x:.6g}") for x in grid]))
+    return found
+
+
+def _errors(column: Column, x: np.ndarray) -> dict[str, Any]:
+    """Return the errors of a curve from its background, at some numbers; {} if there are none."""
+    values = x.astype(column.parts[0].dtype)
+    return _band(column, x, values)
+
+
+def _level_errors(column: Column, order: list[int]) -> dict[str, Any]:
+    """Return the same of bars, at their places; "missing" and other levels have none."""
+    assert column.curve is not None
+    frame = column.curve.to_frame()
+    known = [(i, k) for i, k in enumerate(order) if frame["kind"].iloc[k] == "level"]
+    if not known:
+        return {}
+    levels = pd.Series([frame["level"].iloc[k] for _, k in known], dtype=column.parts[0].dtype)
+    return _band(column, np.array([i for i, _ in known]), levels)
+
+
+def _band(column: Column, places: np.ndarray, values: Any) -> dict[str, Any]:
+    assert column.curve is not None
+    errors = column.curve.background_error(values, centered=True)
+    if errors is None:
+        return {}
+    lines = zip(places.tolist(), errors.reshape(len(places), -1).tolist(), strict=True)
+    return {"band": [[x, *(float(f"{e:.3g}") for e in error)] for x, error in lines]}

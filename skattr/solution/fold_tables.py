@@ -1,0 +1,174 @@
+"""Tables of errors by code, made of the sums of all folds at once.
+
+Where one term has curves by code and sums by fold, and all others are the mean of f that these sums
+have too, the sums of fold g at a code of attribution j are
+
+    scale · (jumps up to the code + constant_j + total) + shift · total,
+
+`scale` the coefficient of that term and `shift` those of the means. The errors are reduced to one
+table at once, and the sums are dropped unless batches of the background follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from skattr._typing import override
+from skattr.attributions import Attributions
+from skattr.curves.by_code import ByCode
+from skattr.engines import Rows, RunOptions
+from skattr.engines.boxes.box_sums import BoxSums
+from skattr.engines.boxes.fold_sums import FoldSums
+from skattr.kernels.boxes.fold_sums import spread
+from skattr.pieces import Grid, Pieces
+from skattr.solution.code_tables import CodeTables
+from skattr.solution.fold_errors import FoldErrors, Pair
+from skattr.solution.folds import DEFAULT, joined_terms, why_no_folds
+from skattr.solution.solution import Solution
+from skattr.solution.terms import Term
+from skattr.solution.values import Values
+
+
+def carrier_of(terms: list[Term]) -> Term | None:
+    """Return the one term of all that depend on rows whose sums by fold serve them all."""
+    joined = joined_terms(terms)
+    prepared = [term for term in joined if term.passes]
+    if len(prepared) != 1 or len(prepared[0].passes) != 1:
+        return None
+    state = prepared[0].passes[0].state
+    return prepared[0] if isinstance(state, BoxSums) and state.folds is not None else None
+
+
+def carries_folds(terms: list[Term]) -> bool:
+    """Return whether the states of terms have sums by fold from which tables of errors are made."""
+    return carrier_of(terms) is not None
+
+
+def n_folds(folds: Any, terms: list[Term], options: RunOptions) -> int:
+    """Return the number of folds that batches are divided into, 0 for none."""
+    if why_no_folds(folds, terms, options) or (folds == "auto" and not carries_folds(terms)):
+        return 0
+    return DEFAULT if folds == "auto" else int(folds)
+
+
+def fold_sums(terms: list[Term]) -> FoldSums | None:
+    """Return the sums by fold that serve all terms, or None if they were dropped."""
+    term = carrier_of(terms)
+    return None if term is None else term.passes[0].state.folds
+
+
+def drop_folds(terms: list[Term]) -> None:
+    """Drop the sums by fold of all states."""
+    term = carrier_of(terms)
+    if term is not None:
+        term.passes[0].state.folds = None
+
+
+@dataclass(eq=False)
+class TableErrors(FoldErrors):
+    """Errors by code, looked up beside the values."""
+
+    n: int
+    error: CodeTables
+    centered: CodeTables | None  # None if centring changes nothing
+    coefficients: tuple[float, float]  # of the carrier's curve and of the mean of f
+    mass: float  # what centring subtracts, in units of the mean of f
+    attributions: Attributions
+    grid: Grid
+    sums: FoldSums | None = None  # computed again where they are needed, and not pickled
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "sums": None}
+
+    @override
+    def errors(
+        self,
+        pieces: Pieces | None,
+        rows: Rows,
+        chosen: Sequence[int],
+        options: RunOptions,
+        values: Values,
+    ) -> Pair:
+        at = np.asarray(chosen)
+        error = self.error.look_up(rows, at)
+        return error, error if self.centered is None else self.centered.look_up(rows, at)
+
+    @override
+    def centered_deviations(
+        self,
+        pieces: Pieces | None,
+        rows: Rows,
+        chosen: Sequence[int],
+        options: RunOptions,
+        values: Values,
+    ) -> Iterator[np.ndarray]:
+        assert self.sums is not None and rows.codes is not None
+        tables = [self._deviations(self.sums, a) for a in chosen]
+        codes = [rows.codes[self.attributions[a][0]] for a in chosen]
+        for f in np.flatnonzero(self.sums.weights):
+            each = [table[:, :, f][at] for table, at in zip(tables, codes, strict=True)]
+            yield np.stack(each, axis=1)
+
+    def _deviations(self, sums: FoldSums, a: int) -> np.ndarray:
+        """Return how the centred curve of an attribution moves without each fold, (n, k, G)."""
+        (k,) = self.attributions[a]
+        start, end = self.grid.offset[k : k + 2]
+        curve = sums.jumps[start:end].copy()
+        if self.grid.cells[k].ordered:
+            np.cumsum(curve[1:], axis=0, out=curve[1:])
+        curve = self.coefficients[0] * curve + self.base(sums, a, self.mass)
+        weights, all_weight = sums.weights, sums.weights.sum()
+        mean = curve.sum(axis=2, keepdims=True) / all_weight
+        moved: np.ndarray = (weights * mean - curve) / (all_weight - weights)
+        return moved
+
+    def base(self, sums: FoldSums, a: int, mass: float) -> np.ndarray:
+        """Return the part of the sums by fold that is the same at all codes, (k, G)."""
+        scale, shift = self.coefficients
+        base: np.ndarray = scale * sums.constant[a] + (scale + shift - mass) * sums.total
+        return base
+
+    def tabulate(self, sums: FoldSums, mass: float) -> CodeTables:
+        """Return the errors of all attributions by code."""
+        k = sums.total.shape[0]
+        errors, run = np.zeros((len(sums.jumps), k)), np.empty_like(sums.total)
+        bases = []
+        for a, (column,) in enumerate(self.attributions):
+            start, end = self.grid.offset[column : column + 2].tolist()
+            spread(
+                sums.jumps, start, end, self.grid.cells[column].ordered, self.coefficients[0],
+                self.base(sums, a, mass), sums.weights, self.n, run, errors,
+            )  # fmt: skip
+            bases.append(ByCode(self.grid, column, errors[start:end]))
+        return CodeTables.of(bases, self.grid, self.attributions)
+
+    @override
+    def restore(self, again: Callable[[], FoldSums | None]) -> None:
+        self.sums = self.sums or again()
+        if self.sums is None:
+            raise ValueError(
+                "the errors of importances need the background, of which distributed.fit keeps no "
+                "rows; use fit, or partial_fit"
+            )
+
+
+def tabulate(solution: Solution) -> TableErrors:
+    """Return the tables of errors of a solution whose terms carry folds."""
+    joined = joined_terms(solution.all_terms)
+    carrier = carrier_of(joined)
+    assert carrier is not None and solution.model.grid is not None
+    sums: FoldSums = carrier.passes[0].state.folds
+    shift = sum(term.coefficient for term in joined if term is not carrier)
+    mass = sum(term.coefficient * (term.measure.mass or 0.0) for term in joined)
+    empty = CodeTables(np.zeros((0, 0)), np.zeros((2, 0), np.int64), np.zeros((0, 0)))
+    errors = TableErrors(
+        sums.n, empty, None, (carrier.coefficient, shift), mass, solution.attributions,
+        solution.model.grid,
+    )  # fmt: skip
+    errors.error = errors.tabulate(sums, 0.0)
+    errors.centered = errors.tabulate(sums, mass) if mass else None
+    return errors

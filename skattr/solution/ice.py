@@ -1,0 +1,56 @@
+"""The curves of single rows (ICE), with the names that `Curves` presents."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+import pandas as pd
+
+from skattr._inputs import frames
+from skattr._inputs.checks import position
+from skattr.curves import Curves
+from skattr.curves.evaluated import Booleans
+from skattr.engines.single_rows import row_functions
+from skattr.solution.seen import SeenColumns
+from skattr.solution.solution import Solution
+
+
+def ice(solution: Solution, seen: SeenColumns, rows: Any, X: Any, feature: Any) -> Curves:
+    """Return f at rows as functions of one column; X are the rows as the user gave them."""
+    names, groups = solution.model.names, solution.attributions.names
+    if isinstance(feature, Hashable) and feature in groups and feature not in names:
+        raise ValueError(f"{feature!r} is a group, and only single columns have curves")
+    (curves,) = curves_of_rows(solution, seen, rows, X, [position(feature, names, "ice")])
+    return curves
+
+
+def curves_of_rows(
+    solution: Solution, seen: SeenColumns, rows: Any, X: Any, columns: list[int]
+) -> list[Curves]:
+    """Return f at rows as functions of one column, for some columns."""
+    model = solution.model
+    pieces, encoded = model.encode(rows, model.pieces)
+    assert pieces is not None
+    points = {
+        k: seen.points[k] if k in seen.points else frames.sorted_values(frames.column(rows, k))
+        for k in columns
+    }
+    result = []
+    found = row_functions(pieces, encoded, columns, points)
+    for k, functions in zip(columns, found, strict=True):
+        if frames.is_boolean(model.row.X, k):
+            functions = [Booleans(function) for function in functions]
+        linear = functions[0].kind == "linear" and k in seen.points
+        result.append(
+            Curves(
+                model.names[k],
+                tuple(model.output.names),
+                functions,
+                X.index if isinstance(X, pd.DataFrame) else pd.RangeIndex(len(X)),
+                X,
+                model.scale,
+                seen.span(k) if linear else None,
+            )
+        )
+    return result

@@ -1,0 +1,215 @@
+"""The values of a column nearest to a row's own at which its prediction meets a condition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from skattr._files.storage import PicklableTable
+from skattr._inputs import frames
+from skattr.curves.row_curves import RowCurve
+
+Met = Callable[[np.ndarray], np.ndarray]
+
+
+class Found(NamedTuple):
+    """A value that does it, the prediction there, and the share of the background."""
+
+    to: Any
+    after: np.ndarray  # (k,)
+    share: float
+
+
+@dataclass(eq=False)
+class Column:
+    """The type, the background's values and the bounds of a column."""
+
+    dtype: np.dtype | None  # of numbers
+    numbers: np.ndarray | None  # the background's numbers, NaN where missing
+    weight: np.ndarray  # their weights, which sum to 1
+    levels: dict[Any, float]  # share of each level
+    low: float
+    high: float
+
+    @classmethod
+    def of(
+        cls,
+        k: int,
+        row: Any,
+        background: PicklableTable | None,
+        weights: np.ndarray | None,
+        bounds: tuple[float, float] | None,
+    ) -> Column:
+        """Learn a column; without a background shares are NaN."""
+        low, high = bounds or (-np.inf, np.inf)
+        dtype = None
+        if frames.is_number(row, k):
+            dtype = frames.to_array(frames.column(row, k)).dtype
+        if background is None or weights is None:
+            return cls(dtype, None, np.empty(0), {}, low, high)
+        values, share = frames.column(background.X, k), weights / weights.sum()
+        if dtype is None:
+            levels: dict[Any, float] = {}
+            for value, one in zip(frames.to_list(values), share.tolist(), strict=True):
+                key = None if frames.is_missing(value) else value
+                levels[key] = levels.get(key, 0.0) + one
+            return cls(None, np.empty(0), np.empty(0), levels, low, high)
+        numbers = frames.to_float(values)
+        levels = {None: float(share[np.isnan(numbers)].sum())}
+        return cls(dtype, numbers, share, levels, low, high)
+
+    def share_of(self, value: Any) -> float:
+        """Return the share of the background that has a value."""
+        if self.numbers is None:
+            return np.nan
+        if frames.is_missing(value):
+            return self.levels.get(None, 0.0)
+        if self.dtype is None:
+            return self.levels.get(value, 0.0)
+        return self.between(np.nextafter(float(value), -np.inf), float(value))
+
+    def between(self, lower: float, upper: float) -> float:
+        """Return the share of the background with lower < value <= upper."""
+        if self.numbers is None:
+            return np.nan
+        above = (self.numbers > lower) | (lower == -np.inf)
+        return float(self.weight[above & (self.numbers <= upper)].sum())
+
+    def clip_cells(self, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the least and the largest number of cells lower < x <= upper of the column's type.
+
+        A cell without such a number, or outside the bounds, has a least number above the largest.
+        """
+        if self.dtype is not None and self.dtype.kind in "iu":
+            least, largest = np.floor(lower) + 1.0, np.floor(upper)
+            low, high = np.ceil(self.low), np.floor(self.high)
+        elif self.dtype == np.float32:
+            least = lower.astype(np.float32)
+            least = np.where(least > lower, least, np.nextafter(least, np.float32(np.inf)))
+            largest = upper.astype(np.float32)
+            largest = np.where(largest > upper, np.nextafter(largest, np.float32(-np.inf)), largest)
+            low, high = self.low, self.high
+        else:
+            least, largest = np.nextafter(lower, np.inf), upper
+            low, high = self.low, self.high
+        least = np.where(lower == -np.inf, -np.inf, least.astype(np.float64))
+        return np.maximum(least, low), np.minimum(largest.astype(np.float64), high)
+
+
+def nearest_level(curve: RowCurve, column: Column, value: Any, met: Met) -> list[Found]:
+    """Return the levels that meet a condition, by share."""
+    frame, values = curve.table()
+    does = met(values) & (frame["kind"] == "level").to_numpy()
+    found = [
+        Found(level, values[i], column.share_of(level))
+        for i, level in zip(np.flatnonzero(does), frame["level"][does], strict=True)
+    ]
+    return sorted(found, key=lambda each: -each.share if each.share == each.share else 0.0)
+
+
+def nearest_number(curve: RowCurve, column: Column, value: Any, met: Met) -> list[Found]:
+    """Return the nearest number that meets a condition, or missing if only that does."""
+    if curve.kind == "steps":
+        lower, upper, values, missing = _step_cells(curve)
+    else:
+        lower, upper, values, missing = _line_cells(curve, column, value, met)
+    start = np.nan if frames.is_missing(value) else float(value)
+    least, largest = column.clip_cells(lower, upper)
+    does = met(values) & (least <= largest)
+    if not does.any():
+        if missing is not None and met(missing[None])[0]:
+            return [Found(np.nan, missing, column.levels.get(None, np.nan))]
+        return []
+    if np.isnan(start):  # from missing: the most common stretch
+        shares = [column.between(lower[i], upper[i]) if does[i] else -1.0 for i in range(len(does))]
+        best = int(np.argmax(shares))
+        to = least[best] if np.isfinite(least[best]) else largest[best]
+    else:
+        nearest = np.clip(start, least, largest)
+        best = int(np.argmin(np.where(does, np.abs(nearest - start), np.inf)))
+        to = nearest[best]
+    first, last = best, best  # the stretch of cells that do it
+    while first > 0 and does[first - 1] and upper[first - 1] == lower[first]:
+        first -= 1
+    while last + 1 < len(does) and does[last + 1] and upper[last] == lower[last + 1]:
+        last += 1
+    whole = column.dtype is not None and column.dtype.kind in "iu"
+    share = column.between(lower[first], upper[last])
+    value = int(to) if whole else float(to)
+    return [Found(value, curve([value])[0], share)]
+
+
+def _step_cells(curve: RowCurve) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]:
+    """Return lower, upper and value of all steps, and the value at missing, if there is one."""
+    frame, values = curve.table()
+    lower, upper = (frame[name].to_numpy(float) for name in ("lower", "upper"))
+    missing = np.isnan(lower)
+    steps = ~missing
+    return lower[steps], upper[steps], values[steps], values[missing][0] if missing.any() else None
+
+
+def _line_cells(
+    curve: RowCurve, column: Column, value: Any, met: Met
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]:
+    """Return the stretches of numbers where a condition holds, as cells.
+
+    A piecewise linear function is asked at its knots, and where two outputs cross, another one at
+    the values of the background; where the condition changes between two of these, the first number
+    that meets it is found by halving.
+    """
+    frame, values = curve.table()
+    x = frame["x"].to_numpy(float)
+    missing = values[np.isnan(x)][0] if np.isnan(x).any() else None
+    x = np.unique(np.concatenate([x[np.isfinite(x)], _more_points(curve, column, value)]))
+    if curve.kind == "linear" and values.shape[1] > 1:
+        x = np.union1d(x, _crossings(x, curve(x)))
+    does = met(curve(x)) if len(x) else np.empty(0, bool)
+    changes = np.flatnonzero(does[1:] != does[:-1])
+    ends = [_halved(curve, met, x[i], x[i + 1], bool(does[i])) for i in changes]
+    starts = [end for i, end in zip(changes, ends, strict=True) if does[i + 1]]
+    stops = [end for i, end in zip(changes, ends, strict=True) if does[i]]
+    straight = curve.kind == "linear"  # beyond its last knots
+    if len(x) and does[0]:
+        starts.insert(0, -np.inf if straight else x[0])
+    if len(x) and does[-1]:
+        stops.append(np.inf if straight else x[-1])
+    lower, upper = np.nextafter(np.array(starts), -np.inf), np.array(stops, float)
+    inside = np.clip(0.0, np.array(starts, float), upper)
+    return lower, upper, curve(inside) if len(inside) else values[:0], missing
+
+
+def _more_points(curve: RowCurve, column: Column, value: Any) -> np.ndarray:
+    """Return the row's own number, the bounds, and numbers far out along a straight end."""
+    points = [column.low, column.high]
+    if not frames.is_missing(value):
+        points.append(float(value))
+    if curve.kind == "linear":
+        points += [side * 10.0**power for side in (-1, 1) for power in (3, 6, 9, 12, 15)]
+    return np.array([point for point in points if np.isfinite(point)])
+
+
+def _crossings(x: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Return where two outputs cross between neighbouring x, and points between crossings."""
+    points = [x]
+    for c in range(values.shape[1]):
+        for j in range(c):
+            gap = values[:, c] - values[:, j]
+            at = np.flatnonzero(gap[1:] * gap[:-1] < 0)
+            points.append(x[at] + (x[at + 1] - x[at]) * gap[at] / (gap[at] - gap[at + 1]))
+    every = np.unique(np.concatenate(points))
+    return np.concatenate([every, (every[1:] + every[:-1]) / 2])
+
+
+def _halved(curve: RowCurve, met: Met, low: float, high: float, at_low: bool) -> float:
+    """Return the number next to where a condition changes between two numbers, that meets it."""
+    while True:
+        middle = low + (high - low) / 2
+        if not low < middle < high:
+            return low if at_low else high
+        if bool(met(curve(np.array([middle])))[0]) == at_low:
+            low = middle
+        else:
+            high = middle

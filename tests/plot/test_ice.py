@@ -1,0 +1,68 @@
+"""`plot.ice`: one line per row drawn, the mean of all rows, colours, bad input."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.neural_network import MLPRegressor
+
+import skattr
+
+plt = pytest.importorskip("matplotlib.pyplot")
+
+RNG = np.random.default_rng(0)
+X = pd.DataFrame(
+    {
+        "a": RNG.normal(size=150),
+        "b": RNG.normal(size=150),
+        "s": pd.Categorical(np.array(["u", "v"])[RNG.integers(2, size=150)]),
+    }
+)
+MODEL = HistGradientBoostingClassifier(max_iter=5, categorical_features="from_dtype").fit(
+    X, np.digitize(X["a"] * X["b"], [-0.3, 0.3])
+)
+
+
+@pytest.fixture
+def curves():
+    yield skattr.MeasureExplainer(MODEL, output="proba").fit(X)
+    plt.close("all")
+
+
+@pytest.mark.parametrize("centered", [False, True])
+@pytest.mark.parametrize("color", [None, "b", "s"])
+@pytest.mark.parametrize("feature", ["a", "s"])
+def test_lines_and_mean(curves, feature, color, centered):
+    family = curves.ice(X, feature).select("1")
+    ax = skattr.plot.ice(family, color=color, centered=centered, max_rows=40)
+    *rows, mean = ax.get_lines()
+    assert len(rows) == 40 and "40 of 150 rows drawn" in ax.get_xlabel()
+    at = ["u", "v"] if feature == "s" else mean.get_xdata()
+    values = family(at)
+    values = values - values[:, :1] if centered else values
+    np.testing.assert_allclose(mean.get_ydata(), values.mean(axis=0), atol=1e-12)
+    np.testing.assert_allclose(rows[0].get_ydata(), values[0], atol=1e-12)
+    assert "P(1)" in ax.get_ylabel()
+
+
+def test_networks():
+    network = MLPRegressor(hidden_layer_sizes=(5,), tol=1e9, n_iter_no_change=1, random_state=0)
+    numbers = X[["a", "b"]]
+    explainer = skattr.MeasureExplainer(network.fit(numbers, X["a"])).fit(numbers)
+    family = explainer.ice(numbers[:7], "a")
+    ax = skattr.plot.ice(family)
+    mean = ax.get_lines()[-1]
+    np.testing.assert_allclose(mean.get_ydata(), family(mean.get_xdata()).mean(axis=0))
+    assert "7 rows" in ax.get_xlabel()
+    plt.close("all")
+
+
+def test_bad_input(curves):
+    family = curves.ice(X, "a")
+    with pytest.raises(ValueError, match="choose output= from"):
+        skattr.plot.ice(family)
+    assert skattr.plot.ice(family, output="2") is not None
+    with pytest.raises(TypeError, match="ice draws Curves"):
+        skattr.plot.ice(X)
+    with pytest.raises(ValueError, match="nothing"):
+        skattr.plot.ice(family, output=0, color="nothing")

@@ -1,0 +1,68 @@
+"""The section on interactions: when it is there, and that it says what `decompose` says."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestClassifier
+from sklearn.neighbors import KNeighborsRegressor
+
+import skattr
+from skattr import MeasureExplainer, write_report
+
+RNG = np.random.default_rng(0)
+X = pd.DataFrame(RNG.normal(size=(80, 4)).round(2), columns=["a", "b", "c", "secret"])
+Y = X["a"] * X["b"] + X["c"]
+MODEL = HistGradientBoostingRegressor(max_iter=20, min_samples_leaf=5).fit(X, Y)
+
+
+def section(explainer, tmp_path, rows=X, **more):
+    path = tmp_path / "report.html"
+    write_report(explainer, rows, path, **more)
+    found = re.search(r'<section id="interactions".*?</section>', path.read_text(), re.DOTALL)
+    return None if found is None else found.group()
+
+
+@pytest.mark.slow
+def test_shares_pairs_and_surfaces(tmp_path):
+    explainer = MeasureExplainer(MODEL).fit(X)
+    text = section(explainer, tmp_path)
+    parts = skattr.decompose(explainer, X)
+    assert f"single columns explain {100 * parts.shares['single columns']:.0f} %" in text
+    assert f"columns add {100 * parts.shares['pairs']:.0f} %" in text
+    (first,) = parts.strength.query("kind == 'pair'").nlargest(1, "share").itertuples()
+    assert f"{first.first} × {first.second}" in text and f"<td>{first.share:.1%}</td>" in text
+    assert 1 <= text.count("<img") <= 3
+
+
+def test_without_data_there_are_no_surfaces(tmp_path):
+    text = section(MeasureExplainer(MODEL).fit(X), tmp_path, include_data=False)
+    assert "a × b" in text and "<img" not in text
+
+
+@pytest.mark.slow
+def test_several_outputs_have_a_part_each(tmp_path):
+    model = RandomForestClassifier(5, max_depth=4, random_state=0).fit(X, np.digitize(Y, [-1, 1]))
+    text = section(MeasureExplainer(model).fit(X), tmp_path)
+    assert text.count("Over all rows, single columns explain") == 3
+
+
+@pytest.mark.slow
+def test_many_rows_are_stated(tmp_path, monkeypatch):
+    monkeypatch.setattr("skattr.report.interactions.ROWS", 50)
+    assert "Over 50 of the rows," in section(MeasureExplainer(MODEL).fit(X), tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "explainer",
+    [
+        MeasureExplainer(MODEL, "shapley").fit(X),  # interactions are shared out among columns
+        MeasureExplainer(MODEL, "partial_dependence").partial_fit(X),  # keeps no rows
+        MeasureExplainer(KNeighborsRegressor(2).fit(X, Y)).fit(X[:5]),  # pairs would take long
+    ],
+    ids=["shapley", "batches", "black box"],
+)
+def test_left_out_where_it_does_not_apply(explainer, tmp_path):
+    assert section(explainer, tmp_path, X[:10]) is None

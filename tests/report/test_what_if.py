@@ -1,0 +1,236 @@
+"""What if: the page computes what `explain` returns, to the last printed digit."""
+
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
+from sklearn.linear_model import LinearRegression
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.neural_network import MLPRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+
+from skattr import MeasureExplainer, write_report
+from skattr._utils.numbers import fixed
+from skattr.measures import Conditional
+from tests.helpers.browser import Browser
+
+pytest.importorskip("jinja2", reason="the report needs jinja2")
+pytest.importorskip("matplotlib", reason="the report needs matplotlib")
+pytestmark = pytest.mark.filterwarnings("ignore:.*did not converge|Stochastic Optimizer")
+
+RNG = np.random.default_rng(0)
+N = 120
+X = pd.DataFrame(
+    {
+        "area": RNG.normal(size=N) * 30 + 90,
+        "rooms": RNG.integers(1, 7, N),
+        "noise": RNG.normal(size=N).astype(np.float32),
+    }
+)
+Y = 3 * X["area"].clip(upper=110) + 20 * X["rooms"] * (X["noise"] > 0)
+
+
+def with_words():
+    rows = X.assign(
+        city=pd.Categorical(RNG.choice(["Rome", "Oslo", "Bonn"], N)), lift=RNG.random(N) < 0.5
+    )
+    rows.loc[::5, "area"] = np.nan
+    return rows
+
+
+def forest():
+    return MeasureExplainer(RandomForestRegressor(10, random_state=0).fit(X, Y)).fit(X), X
+
+
+def conditional():
+    model = RandomForestRegressor(10, max_depth=4, random_state=0).fit(X, Y)
+    return MeasureExplainer(model, Conditional("knn")).fit(X), X
+
+
+def booster():
+    rows = with_words()
+    y = rows["area"].fillna(500) + rows["city"].cat.codes * 30 + 10 * rows["lift"]
+    model = HistGradientBoostingRegressor(
+        max_iter=30, categorical_features="from_dtype", min_samples_leaf=5
+    )
+    return MeasureExplainer(model.fit(rows, y)).fit(rows), rows
+
+
+def network():
+    model = MLPRegressor(hidden_layer_sizes=(8,), max_iter=300, random_state=0).fit(X, Y / 100)
+    return MeasureExplainer(model).fit(X), X
+
+
+def linear():
+    rows = with_words().drop(columns="area")
+    words = make_column_transformer((OneHotEncoder(), ["city"]), remainder="passthrough")
+    y = 20 * rows["rooms"] + 5 * rows["lift"] + rows["city"].cat.codes * 3.3
+    return MeasureExplainer(make_pipeline(words, LinearRegression()).fit(rows, y)).fit(rows), rows
+
+
+MODELS = {f.__name__: f for f in (forest, conditional, booster, network, linear)}
+
+
+def stored(path):
+    source = path.read_text(encoding="utf-8")
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', source)
+    return json.loads(found.group(1))
+
+
+@pytest.fixture(scope="module")
+def browser():
+    found = Browser()
+    yield found
+    found.close()
+
+
+def random_value(column, table, rng):
+    """Another value of a column and what the control of the page is set to; None is missing."""
+    if table["kind"] == "levels":
+        values = column.cat.categories if column.dtype == "category" else [False, True]
+        value = values[rng.integers(len(values))]
+        return value, table["levels"].index(str(value))
+    if "missing" in table and rng.random() < 0.2:
+        return None, None
+    if table["whole"]:
+        value = int(rng.integers(column.min() - 1, column.max() + 2))
+    else:
+        value = float(rng.uniform(column.min() - 5, column.max() + 5))
+    return value, value
+
+
+def move(browser, table, value, setting):
+    if table["kind"] == "levels":
+        browser.choose("if-level", setting)
+    elif value is None:
+        browser.run("document.getElementById('if-missing').checked = true")
+        browser.run("document.getElementById('if-missing').dispatchEvent(new Event('input'))")
+    else:
+        browser.choose("if-number", repr(value))
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("browser")
+@pytest.mark.parametrize("name", MODELS)
+def test_the_page_says_what_explain_returns(name, browser, tmp_path):
+    explainer, rows = MODELS[name]()
+    path = tmp_path / "report.html"
+    write_report(explainer, rows, path)
+    data = stored(path)
+    tables = dict(zip(data["features"], data["what_if"]["columns"], strict=True))
+    places = data["outputs"][0]["decimals"]
+    rng = np.random.default_rng(1)
+    browser.open(path)
+    browser.run("document.querySelector('#tabs a[href=\"#rows\"]').click()")
+    for _ in range(50):
+        i, column = int(rng.integers(N)), data["features"][rng.integers(len(data["features"]))]
+        assert "why" not in tables[column]
+        value, setting = random_value(rows[column], tables[column], rng)
+        other = rows.iloc[[i]].copy()
+        kept = float if value is None else rows[column].dtype  # integers cannot be missing
+        other[column] = pd.Series([value], index=other.index).astype(kept)
+        browser.choose("pick", i)
+        browser.choose("if-column", data["features"].index(column))
+        move(browser, tables[column], value, setting)
+        told = browser.run("document.getElementById('if-value').textContent")
+        wanted = explainer.explain(other).centered()
+        assert told == fixed(wanted[:, column].values[0, 0], places, sign=True), (column, value)
+        prediction = browser.run("document.getElementById('if-prediction')?.textContent")
+        if name == "linear":
+            assert prediction == fixed(wanted.predictions[0], places)
+        else:
+            assert prediction is None
+    assert browser.problems() == [] and browser.requests() == []
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("browser")
+def test_shapley_values_say_what_cannot_be_done_and_add_up(browser, tmp_path):
+    explainer, rows = forest()
+    write_report(explainer.with_measure("shapley"), rows, tmp_path / "shapley.html")
+    browser.open(tmp_path / "shapley.html")
+    browser.run("document.querySelector('#tabs a[href=\"#rows\"]').click()")
+    told = browser.run("document.getElementById('if-result').textContent")
+    assert told.startswith("Not shown: the attribution of this column depends on other columns")
+    write_report(explainer, rows, tmp_path / "both.html")
+    browser.open(tmp_path / "both.html")
+    browser.run("document.querySelector('#tabs a[href=\"#rows\"]').click()")
+    browser.choose("pick", 7)
+    said = "document.querySelector('#waterfall p').textContent"
+    assert "interactions" not in browser.run(said)
+    heading = "document.querySelector('#numbers thead th:last-child').textContent"
+    assert browser.run(heading) == "Shapley value"
+    browser.choose("kind", "values")
+    assert "interactions" in browser.run(said) and browser.run(heading) == "centred value"
+    assert browser.problems() == []
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("browser")
+def test_the_answer_comes_at_once(browser, tmp_path):
+    """The slider moves the number, the number the slider, and a picked row starts anew."""
+    explainer, rows = forest()
+    write_report(explainer, rows, tmp_path / "report.html")
+    browser.open(tmp_path / "report.html")
+    browser.run("document.querySelector('#tabs a[href=\"#rows\"]').click()")
+    browser.choose("if-column", 0)
+    browser.choose("if-range", 100)
+    number = float(browser.run("document.getElementById('if-number').value"))
+    assert abs(number - 100) < 2
+    browser.run("document.getElementById('if-range').focus()")
+    browser.key("ArrowRight", 39)
+    assert float(browser.run("document.getElementById('if-number').value")) > number
+    browser.run(
+        "document.querySelector('#if-curve svg').dispatchEvent("
+        "new PointerEvent('pointermove', {clientX: 1e4, clientY: 0}))"
+    )  # right of the curve: its last value
+    told = browser.run("document.querySelector('#if-curve .told').textContent")
+    value = explainer.curve("area")([rows["area"].max()])[0]
+    data = stored(tmp_path / "report.html")
+    assert data["features"][0] == "area"
+    assert f": {fixed(value, data['outputs'][0]['decimals'], sign=True)} ± " in told
+    assert "(background), " in told
+    before = browser.run("document.getElementById('if-result').textContent")
+    browser.run("dispatchEvent(new Event('resize'))")  # keeps what was moved
+    assert browser.run("document.getElementById('if-result').textContent") == before
+    browser.run("document.getElementById('next').click()")
+    assert browser.run("document.getElementById('if-result').textContent") != before
+    assert browser.run("document.querySelectorAll('#if-curve polyline').length") == 1
+
+
+def test_tables_give_the_values_of_the_rows(tmp_path):
+    explainer, rows = forest()
+    write_report(explainer, rows, tmp_path / "report.html")
+    data = stored(tmp_path / "report.html")
+    values = explainer.explain(rows).centered()
+    for name, table in zip(data["features"], data["what_if"]["columns"], strict=True):
+        at = np.searchsorted(table["x"], rows[name].to_numpy(float), side="left")
+        got = np.array(table["values"][0])[at]
+        np.testing.assert_allclose(got, values[:, name].values[:, 0], rtol=1e-7, atol=1e-7)
+
+
+@pytest.mark.slow
+def test_what_a_page_cannot_hold_is_said(tmp_path, monkeypatch):
+    explainer, rows = forest()
+    path = tmp_path / "report.html"
+    monkeypatch.setattr("skattr.report.what_if.BYTES", 3000)
+    write_report(explainer, rows, path)
+    tables = stored(path)["what_if"]["columns"]
+    assert any("fill the" in table.get("why", "") for table in tables)
+    assert len(json.dumps([table for table in tables if "kind" in table])) < 3500
+    model = KNeighborsRegressor(2).fit(X, Y)
+    write_report(MeasureExplainer(model).fit(X[:5]), X[:5], path)
+    assert all("evaluated" in table["why"] for table in stored(path)["what_if"]["columns"])
+
+
+def test_left_out_without_data(tmp_path):
+    explainer, rows = forest()
+    path = tmp_path / "report.html"
+    write_report(explainer, rows, path, include_data=False)
+    assert stored(path)["what_if"] is None
+    assert "Left out: curves tell values of the data" in path.read_text(encoding="utf-8")
