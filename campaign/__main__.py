@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import sys
 import time
 from importlib import import_module
@@ -22,16 +23,20 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--cases", type=int, default=200, help="random cases (200)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the first case (0)")
     parser.add_argument("--full", action="store_true", help="large sizes: ten million rows, …")
+    parser.add_argument("--minutes", type=float, help="stop a part that takes longer")
     parser.add_argument("--verbose", action="store_true", help="print every case")
     options = parser.parse_args(arguments)
     results = []
     for part in options.only:
         start = time.process_time()
+        if options.minutes:  # says where every thread is
+            faulthandler.dump_traceback_later(60 * options.minutes, exit=True)
         try:
             result: Result = import_module(f"campaign.{part}").run(options)
         except Exception as error:  # one part must not hide the others
             result = Result(part)
             result.check(False, f"{type(error).__name__}: {error}")
+        faulthandler.cancel_dump_traceback_later()
         result.measured += f"; {time.process_time() - start:.0f} s of processor time"
         results.append(result)
         for failure in result.failures:

@@ -141,8 +141,9 @@ def _killed(result: Result, code: str, path: Path, whole: Callable[[], bool]) ->
         )
         assert process.stdout is not None
         process.stdout.readline()
-        while not path.exists():  # the first write has ended
+        while not path.exists() and process.poll() is None:  # until the first write has ended
             time.sleep(0.01)
+        assert process.poll() is None, f"the process that writes {path.name} has ended by itself"
         time.sleep(float(rng.uniform(0.0, 0.7)))
         process.kill()
         process.wait()
@@ -194,7 +195,8 @@ def _interrupted(result: Result, explainer: MeasureExplainer, X: pd.DataFrame, p
         for delay in (1e-4, 1e-3, 3e-3, 1e-2, 1e-1):
             what = f"interrupt in {name} after {delay} s"
             path.write_bytes(OLD)
-            signal.setitimer(signal.ITIMER_REAL, delay)
+            # again every few seconds: a destructor that is interrupted swallows the exception
+            signal.setitimer(signal.ITIMER_REAL, delay, 5.0)
             try:
                 while True:
                     call()

@@ -1046,7 +1046,9 @@ explainer.explain(X).to_frame()
 skattr.MeasureExplainer(tree.predict).fit(X).explain(X)
 skattr.MeasureExplainer(tree.predict, verbose=1).fit(X).explain(X)
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=600
+    )
     assert done.returncode == 0, done.stderr
 
 

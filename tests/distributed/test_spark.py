@@ -15,6 +15,7 @@ from sklearn.base import clone
 
 from skattr import distributed
 from tests.helpers.frames import assert_same_fit, cases, expected
+from tests.helpers.processes import wait_until
 
 pytest.importorskip("pyspark", reason="Spark frames need pyspark")
 pytestmark = [
@@ -172,8 +173,7 @@ def test_cancelling_leaves_no_files(spark, tmp_path):
 
     thread = threading.Thread(target=write)
     thread.start()
-    while not started.exists():
-        time.sleep(0.05)
+    wait_until(started.exists, "the second batch", thread.is_alive)
     spark.sparkContext.cancelAllJobs()
     thread.join(60)
     assert errors and not thread.is_alive()

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pandas as pd
@@ -15,6 +14,7 @@ from sklearn.ensemble import RandomForestRegressor
 from skattr import cli
 from skattr._files import samples, streams
 from tests.helpers.frames import flats, pipeline
+from tests.helpers.processes import hear_interrupts, wait_until
 
 
 @pytest.fixture(scope="module")
@@ -180,13 +180,18 @@ def test_memory_does_not_grow_with_the_file(tmp_path, n_rows):
 def test_cancelling_leaves_no_files(tmp_path):
     arguments = large_files(tmp_path, 600_000)
     before = {file.name for file in tmp_path.iterdir()}
-    process = subprocess.Popen([*COMMAND, *arguments], stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [*COMMAND, *arguments], stderr=subprocess.PIPE, text=True, preexec_fn=hear_interrupts
+    )
     for line in process.stderr:
         if "explaining" in line:
             break
-    while not any("unfinished" in file.name for file in tmp_path.iterdir()):
-        time.sleep(0.01)
+    wait_until(
+        lambda: any("unfinished" in file.name for file in tmp_path.iterdir()),
+        "an unfinished file",
+        lambda: process.poll() is None,
+    )
     process.send_signal(signal.SIGINT)
-    assert "interrupted" in process.communicate()[1]
+    assert "interrupted" in process.communicate(timeout=300)[1]
     assert process.returncode == 130
     assert {file.name for file in tmp_path.iterdir()} == before

@@ -1031,7 +1031,9 @@ except ImportError as error:
 else:
     raise SystemExit("no word about matplotlib")
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=600
+    )
     assert done.returncode == 0, done.stderr
 
 
