@@ -53,7 +53,6 @@ sphinx_gallery_conf = {
     "within_subsection_order": "FileNameSortKey",
     "nested_sections": False,
     "download_all_examples": False,
-    "default_thumb_file": str(HERE / "_static" / "thumbnail.png"),  # of scripts that print
     "show_memory": False,
     "write_computation_times": False,  # that page would load scripts from a network
     "show_signature": False,

@@ -12,6 +12,8 @@ them. Averaged over all neighbours, weighted by a Gaussian window, the measure h
 Run it: python examples/custom_measure.py (the network needs torch)
 """
 
+# sphinx_gallery_thumbnail_path = "_static/thumbnails/custom_measure.png"
+
 import numpy as np
 from sklearn.datasets import load_diabetes
 from sklearn.pipeline import make_pipeline

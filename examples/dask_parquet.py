@@ -8,6 +8,8 @@ Run it: python examples/dask_parquet.py
 Needs the extra `dask` (pip install 'skattr[dask]') and pyarrow.
 """
 
+# sphinx_gallery_thumbnail_path = "_static/thumbnails/dask_parquet.png"
+
 import tempfile
 from pathlib import Path
 

@@ -10,6 +10,8 @@ example prints our values alone.
 Run it: pip install shap && python examples/from_shap.py
 """
 
+# sphinx_gallery_thumbnail_path = "_static/thumbnails/from_shap.png"
+
 import numpy as np
 import pandas as pd
 from sklearn.datasets import load_diabetes

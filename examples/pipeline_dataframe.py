@@ -6,6 +6,8 @@ Two pipelines on one mixed table, explained on its raw columns: numbers, strings
 Run it: python examples/pipeline_dataframe.py
 """
 
+# sphinx_gallery_thumbnail_path = "_static/thumbnails/pipeline_dataframe.png"
+
 import pandas as pd
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer

@@ -11,6 +11,8 @@ margin moves the probability most where it is near one half.
 Run: python examples/probabilities.py
 """
 
+# sphinx_gallery_thumbnail_path = "_static/thumbnails/probabilities.png"
+
 import numpy as np
 import pandas as pd
 from sklearn.ensemble import HistGradientBoostingClassifier

@@ -6,6 +6,8 @@ Which columns move a forest's predictions, and how: a table and one exact curve.
 Run it: python examples/quickstart.py
 """
 
+# sphinx_gallery_thumbnail_path = "_static/thumbnails/quickstart.png"
+
 import pandas as pd
 from sklearn.datasets import load_diabetes
 from sklearn.ensemble import RandomForestRegressor

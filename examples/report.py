@@ -8,6 +8,8 @@ by what a column says about the rent if the others vary with it (conditional). A
 compares the two.
 """
 
+# sphinx_gallery_thumbnail_path = "_static/thumbnails/report.png"
+
 import sys
 from pathlib import Path
 

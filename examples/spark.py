@@ -8,6 +8,8 @@ Run it: python examples/spark.py
 Needs Java and the extra `spark` (pip install 'skattr[spark]').
 """
 
+# sphinx_gallery_thumbnail_path = "_static/thumbnails/spark.png"
+
 import os
 import shutil
 import sys

@@ -8,6 +8,8 @@ Prints the axioms of each candidate, metrics on held-out rows, and a recommendat
 Run it: python examples/which_measure.py
 """
 
+# sphinx_gallery_thumbnail_path = "_static/thumbnails/which_measure.png"
+
 import pandas as pd
 from sklearn.datasets import load_diabetes
 from sklearn.ensemble import RandomForestRegressor

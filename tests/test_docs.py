@@ -69,9 +69,25 @@ def test_pictures_of_the_measures(tmp_path, monkeypatch):
     }  # fmt: skip
 
 
-def test_thumbnail(tmp_path, monkeypatch):
+def test_every_page_of_the_gallery_has_a_picture_of_its_own(tmp_path, monkeypatch):
+    """Scripts draw one, or name a sketch, which the script of the sketches draws."""
     pytest.importorskip("matplotlib", reason="the pictures need matplotlib")
-    path = tmp_path / "thumbnail.png"
-    monkeypatch.setattr(sys, "argv", ["thumbnail.py", str(path)])
-    runpy.run_path(str(ROOT / "docs" / "_pictures" / "thumbnail.py"), run_name="__main__")
-    assert path.read_bytes().startswith(b"\x89PNG")
+    monkeypatch.setattr(sys, "argv", ["thumbnails.py", str(tmp_path)])
+    runpy.run_path(str(ROOT / "docs" / "_pictures" / "thumbnails.py"), run_name="__main__")
+    sketches = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert len(set(sketches.values())) == len(sketches)
+    assert all(picture.startswith(b"\x89PNG") for picture in sketches.values())
+    folder = ROOT / "docs" / "_static" / "thumbnails"
+    assert {path.name for path in folder.iterdir()} == set(sketches)
+    named = set()
+    for script in (ROOT / "examples").glob("*.py"):
+        text = script.read_text(encoding="utf-8")
+        found = re.findall(
+            r"^# sphinx_gallery_thumbnail_path = \"(.*)\"$", text, flags=re.MULTILINE
+        )
+        if not found:
+            assert "savefig" in text, f"{script.name} draws nothing and has no sketch"
+        for path in found:
+            assert (ROOT / "docs" / path).parent == folder
+            named.add(Path(path).name)
+    assert named == set(sketches)

@@ -161,10 +161,8 @@ def stability(
         sets of this size. As the training sets of resampling overlap, √(1/m) alone would be far
         too short. Nadeau and Bengio (2003) take the number of rows left out of a fit relative to
         that of rows in it: 0.58 for bootstrap samples (0.368 / 0.632), 1 / (k - 1) for k-fold
-        cross-validation; Molnar and others (2023), "Relating the partial dependence plot and
-        permutation feature importance to the data generating process", use it for partial
-        dependence. For bootstrap samples 1 is the careful choice: the mean of refits of a smooth
-        learner varies as much as one fit. 0 is right for training sets without common rows.
+        cross-validation. For bootstrap samples 1 is the careful choice: the mean of refits of a
+        smooth learner varies as much as one fit. 0 is right for training sets without common rows.
     level : float, default=0.95
         The coverage of that interval.
 
