@@ -46,45 +46,58 @@ def whole_file(path: str | os.PathLike) -> Iterator[BinaryIO]:
     check_writable(path)
     path = os.path.realpath(path)  # a link stays a link
     unfinished = path + SUFFIX
-    with _open_alone(unfinished, 0o600 if os.path.exists(path) else 0o666) as file:
-        try:
+    try:
+        with _open_alone(unfinished, 0o600 if os.path.exists(path) else 0o666) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
             _put(file, unfinished, path)
-        except BaseException:
-            _let_go(file)
-            with suppress(FileNotFoundError):
-                os.unlink(unfinished)
-            raise
+    except BaseException:
+        _remove_unless_held(unfinished)
+        raise
 
 
 def _open_alone(name: str, mode: int) -> BinaryIO:
     """Create a file and lock it; wait for a writer that holds it, and remove a stale one."""
-    flags = os.O_RDWR | getattr(os, "O_BINARY", 0)
     while True:
         try:
-            number, is_new = os.open(name, flags | os.O_CREAT | os.O_EXCL, mode), True
+            file = open(name, "x+b", opener=lambda name, flags: os.open(name, flags, mode))
         except FileExistsError:
             if fcntl is None:
                 os.unlink(name)
-                continue
-            try:
-                number, is_new = os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK), False
-            except FileNotFoundError:  # just finished
-                continue
-        if _is_locked_and_there(number, name):
-            if is_new:
-                return os.fdopen(number, "w+b")
-            os.unlink(name)
-        os.close(number)
+            else:
+                _remove_unless_held(name, wait=True)
+            continue
+        try:
+            if fcntl is None:
+                return file
+            fcntl.flock(file, fcntl.LOCK_EX)
+            if _is_there(file.fileno(), name):
+                return file
+        except BaseException:  # an interrupt
+            file.close()
+            raise
+        file.close()
 
 
-def _is_locked_and_there(number: int, name: str) -> bool:
-    """Lock an open file, and tell whether it still has its name."""
+def _remove_unless_held(name: str, wait: bool = False) -> None:
+    """Remove an unfinished file, unless another writer holds it, or as soon as it does not."""
     if fcntl is None:
-        return True
-    fcntl.flock(number, fcntl.LOCK_EX)
+        with suppress(FileNotFoundError):
+            os.unlink(name)
+        return
+    with suppress(FileNotFoundError, BlockingIOError):
+        number = os.open(name, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+        try:
+            fcntl.flock(number, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            if _is_there(number, name):
+                os.unlink(name)
+        finally:
+            os.close(number)
+
+
+def _is_there(number: int, name: str) -> bool:
+    """Return whether an open file still has its name."""
     with suppress(FileNotFoundError):
         return os.path.samestat(os.fstat(number), os.lstat(name))
     return False

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 
+import numpy as np
 import pytest
 
 from skattr._files.writing import SUFFIX, check_writable, whole_file
@@ -176,3 +177,30 @@ def test_a_target_with_other_names_stays_if_nothing_is_written(tmp_path):
         file.write(b"half")
         raise KeyboardInterrupt
     assert name.read_bytes() == b"old" and sorted(os.listdir(tmp_path)) == ["name", "values.csv"]
+
+
+# an interrupt between opening a file and its first use leaves the file to the garbage collector
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_interrupt_at_any_moment_leaves_nothing(tmp_path):
+    path = tmp_path / "values.csv"
+    rng = np.random.default_rng(0)
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        for delay in rng.uniform(1e-5, 2e-3, size=300):
+            path.write_bytes(b"old")
+            try:
+                # again after a while: Python drops what is raised in a destructor
+                signal.setitimer(signal.ITIMER_REAL, delay, 5.0)
+                while True:
+                    write(path)
+            except KeyboardInterrupt:
+                pass
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            assert path.read_bytes() in (b"old", b"new") and os.listdir(tmp_path) == ["values.csv"]
+    finally:
+        signal.signal(signal.SIGALRM, before)
