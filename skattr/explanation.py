@@ -512,6 +512,10 @@ class Explanation:
 
         If they do not add up to the prediction, the last column is the `remainder`, so that shap's
         plots end at the prediction, and there is a warning.
+
+        Examples
+        --------
+        >>> shap.plots.beeswarm(explanation.to_shap())  # doctest: +SKIP
         """
         if self.singles is not None:
             raise ValueError(

@@ -786,8 +786,9 @@ def test_models_that_return_infinity(measure):
         MeasureExplainer(far, measure, max_evals=500, tol=1).fit(X)
 
 
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize("measure", ["main_effect", "uniform", "shapley", "conditional"])
+@pytest.mark.parametrize(
+    "measure", ["main_effect", "uniform", "shapley", "conditional", "product_marginal"]
+)
 @pytest.mark.parametrize("size", [(1.7e308, 1.7e308), (1.7e308, -1.7e308), (1e200, -1e200)])
 def test_sums_that_overflow(measure, size):
     X = np.random.default_rng(0).normal(size=(20, 3))

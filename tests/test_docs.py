@@ -48,6 +48,40 @@ def test_public_names_have_an_example(module, name):
     assert ">>>" in inspect.getdoc(getattr(importlib.import_module(module), name))
 
 
+def shown_in_pages():
+    """Return the Python of all pages and of the gallery."""
+    pages = [page for page in (ROOT / "docs").rglob("*.md") if "auto_examples" not in page.parts]
+    text = "".join(page.read_text(encoding="utf-8") for page in pages)
+    blocks = re.findall(r"^```python\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
+    scripts = [path.read_text(encoding="utf-8") for path in (ROOT / "examples").glob("*.py")]
+    return "".join([*blocks, *scripts])
+
+
+def methods():
+    """Return (class, method) for all that users call; engines and measures have protocols."""
+    found = set()
+    for module, name in public():
+        value = getattr(importlib.import_module(module), name)
+        if inspect.isclass(value) and module not in ("skattr.engines", "skattr.measures"):
+            for each, member in vars(value).items():
+                function = getattr(member, "__func__", member)
+                if not each.startswith("_") and inspect.isfunction(function):
+                    found.add((value, each))
+    return found
+
+
+def test_methods_are_shown_in_an_example():
+    """In a docstring of their own, in that of the class, or on a page."""
+    pages, missing = shown_in_pages(), []
+    for kind, name in methods():
+        examples = [line for line in inspect.getdoc(kind).splitlines() if line.startswith(">>> ")]
+        if ">>>" in (inspect.getdoc(getattr(kind, name)) or ""):
+            continue
+        if not re.search(rf"\.{name}\(", pages + "".join(examples)):
+            missing.append(f"{kind.__name__}.{name}")
+    assert len(methods()) > 50 and missing == []
+
+
 def test_docstrings_cite_sections_that_exist():
     page = (ROOT / "docs" / "mathematics.md").read_text(encoding="utf-8")
     sections = set(re.findall(r"^## (\d+)\. ", page, flags=re.MULTILINE))

@@ -32,6 +32,8 @@ def check_writable(path: str | os.PathLike) -> None:
         raise IsADirectoryError(f"{path} is a folder: name a file in it")
     if os.path.exists(path) and not os.path.isfile(path):
         raise ValueError(f"{path} is a device, a pipe or a socket: name a regular file")
+    if os.path.islink(os.path.realpath(path)):
+        raise ValueError(f"{path} is a symbolic link that leads in a circle: name a file")
     if not os.path.isdir(folder):
         raise FileNotFoundError(f"there is no folder {folder}: make it first")
     if not os.access(folder, os.W_OK):

@@ -217,7 +217,24 @@ class Curve:
         return self.offset[0] if len(self.output_names) == 1 else self.offset
 
     def table_errors(self, centered: bool) -> np.ndarray:
-        """Return `background_error` at the lines of `to_frame`, (m, k); NaN at "any other"."""
+        """Return `background_error` at the lines of `to_frame`, (m, k); NaN at "any other".
+
+        Parameters
+        ----------
+        centered : bool
+            Whether the errors are those of the centred curve.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from sklearn.tree import DecisionTreeRegressor
+        >>> from skattr import MeasureExplainer
+        >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+        >>> tree = DecisionTreeRegressor(max_depth=3, random_state=0).fit(X, y)
+        >>> curve = MeasureExplainer(tree).fit(X).curve("bmi")
+        >>> curve.table_errors(centered=False).shape == (len(curve.to_frame()), 1)
+        True
+        """
         if self._errors is None:
             raise ValueError(NO_ERROR)
         return self._errors.of_table(centered, self._table[0])[:, self._outputs]

@@ -168,6 +168,18 @@ class Curves:
         """Return for each row its table, as in `Curve.to_frame`, and its values, (m,) or (m, k).
 
         Rows that share their jumps share the frame.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from sklearn.tree import DecisionTreeRegressor
+        >>> from skattr import MeasureExplainer
+        >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+        >>> tree = DecisionTreeRegressor(max_depth=3, random_state=0).fit(X, y)
+        >>> curves = MeasureExplainer(tree).fit(X).ice(X[:5], "bmi")
+        >>> frame, values = curves.tables()[0]
+        >>> len(frame) == len(values)
+        True
         """
         result = []
         for function in self._functions:
@@ -176,7 +188,19 @@ class Curves:
         return result
 
     def each(self) -> Iterator[RowCurve]:
-        """Yield the curve of each row, with all its outputs."""
+        """Yield the curve of each row, with all its outputs.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from sklearn.tree import DecisionTreeRegressor
+        >>> from skattr import MeasureExplainer
+        >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+        >>> tree = DecisionTreeRegressor(max_depth=3, random_state=0).fit(X, y)
+        >>> curves = MeasureExplainer(tree).fit(X).ice(X[:5], "bmi")
+        >>> [curve([0.0]).shape for curve in curves.each()]
+        [(1,), (1,), (1,), (1,), (1,)]
+        """
         shared = len(self._functions) < len(self)
         table = self._functions[0].table() if shared and self.kind != "function" else None
         for i in range(len(self)):

@@ -78,6 +78,7 @@ def _moments(background: Background, pieces: Pieces) -> Moments:
     values = np.concatenate([pieces.predict(block) for block in blocks])
     weight = background.weights.sum()
     share = (background.weights / weight)[:, None]
-    mean = (share * values).sum(axis=0)
-    variance = (share * (values - mean) ** 2).sum(axis=0)
+    with np.errstate(over="ignore", invalid="ignore"):  # `Solution` refuses what overflows
+        mean = (share * values).sum(axis=0)
+        variance = (share * (values - mean) ** 2).sum(axis=0)
     return Moments(float(weight), mean, variance, np.abs(values).max(axis=0))

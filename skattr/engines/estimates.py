@@ -88,6 +88,6 @@ def standard_error(replicates: np.ndarray) -> np.ndarray:
     """Return the standard error of the mean over the first axis."""
     n = len(replicates)
     # sums of whole arrays: numpy's own reductions may round differently for another shape
-    with np.errstate(invalid="ignore"):  # NaN where a value is infinite
+    with np.errstate(over="ignore", invalid="ignore"):  # NaN where a value is infinite
         deviations = replicates - sum(replicates) / n
-    return np.sqrt(sum(deviations * deviations) / ((n - 1) * n))
+        return np.sqrt(sum(deviations * deviations) / ((n - 1) * n))

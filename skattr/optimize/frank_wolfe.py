@@ -167,6 +167,16 @@ class FrankWolfeMeasure(BaseEstimator):
         Parameters
         ----------
         x : ignored
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skattr.optimize import FrankWolfeMeasure
+        >>> atoms = np.random.default_rng(0).random((50, 3))
+        >>> models = np.array([[1.0, 2.0, 0.0], [0.0, -1.0, 1.0]])
+        >>> points, weights = FrankWolfeMeasure(atoms, "squared").fit(models, models).build()
+        >>> len(points) == weights.shape[1]
+        True
         """
         check_is_fitted(self)
         points, weights = [], []

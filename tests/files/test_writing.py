@@ -93,7 +93,9 @@ def special_files(folder):
     (folder / "link").symlink_to("/dev/null")
     (folder / "folder").mkdir()
     (folder / "astray").symlink_to("no/such/target")
-    return [folder / "pipe", folder / "link", "/dev/null", folder / "folder", folder / "astray"]
+    (folder / "circle").symlink_to("circle")
+    names = ("pipe", "link", "folder", "astray", "circle")
+    return [*(folder / name for name in names), "/dev/null"]
 
 
 def test_special_files_are_refused_and_stay(tmp_path):

@@ -100,7 +100,8 @@ class Host:
         blocks = [f(frames.take_rows(points, slice(i, i + ROW_BLOCK))) for i in starts]
         values = np.concatenate(blocks)
         if weights is None:
-            return values.reshape(replicates, -1, values.shape[1]).sum(axis=1)
+            with np.errstate(over="ignore", invalid="ignore"):  # `Solution` refuses what overflows
+                return values.reshape(replicates, -1, values.shape[1]).sum(axis=1)
         columns = [*(weights * column for column in values.T), weights]  # not one large array
         return np.stack([one.reshape(replicates, -1).sum(axis=1) for one in columns], axis=1)
 

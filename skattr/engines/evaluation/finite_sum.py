@@ -131,5 +131,6 @@ def _weighted_sum(
     for start in range(0, len(weights), ROW_BLOCK):
         block = slice(start, start + ROW_BLOCK)
         values = f(transform(frames.take_rows(X, block)))
-        total = total + (weights[block, None] * values).sum(axis=0)
+        with np.errstate(over="ignore", invalid="ignore"):  # `Solution` refuses what overflows
+            total = total + (weights[block, None] * values).sum(axis=0)
     return total

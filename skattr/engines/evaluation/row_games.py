@@ -81,7 +81,8 @@ class RowGame:
 
     def mean(self) -> np.ndarray:
         """Return the mean of f over the background, (k,)."""
-        return (self.weights[:, None] * self.values).sum(axis=0) / self.weights.sum()
+        with np.errstate(over="ignore", invalid="ignore"):  # `Solution` refuses what overflows
+            return (self.weights[:, None] * self.values).sum(axis=0) / self.weights.sum()
 
     def start(self, f: Any, players: Attributions, x: Any) -> RowPlay:
         """Return the game of x, a table of one row."""
