@@ -2,7 +2,10 @@
 
 import importlib
 import os
+import platform
 import sys
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 # name -> (module with a function main(arguments), what it prints)
 BENCHMARKS = {
@@ -21,6 +24,10 @@ BENCHMARKS = {
     "refits": ("benchmarks.refits", "intervals over bootstrap refits: what they cover"),
     "choosing": ("benchmarks.choosing", "optimised measures: what they gain, what choosing costs"),
 }
+PACKAGES = (
+    "skattr", "numpy", "scikit-learn", "numba", "pandas", "torch", "xgboost-cpu", "lightgbm",
+    "catboost", "shap", "shapiq", "woodelf-explainer", "effector",
+)  # fmt: skip
 THREADS = ("OMP", "OPENBLAS", "MKL", "NUMBA")
 
 
@@ -29,6 +36,22 @@ def names():
     width = max(map(len, BENCHMARKS))
     lines = [f"  {name:{width}}  {about}" for name, (_, about) in BENCHMARKS.items()]
     return "\n".join(["usage: python -m benchmarks NAME [options]", "", *lines])
+
+
+def machine():
+    """Return the processor, the system and the versions, which belong to every figure."""
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    processor = models[0] if models else platform.processor() or platform.machine()
+    parts = [f"{processor}, {os.cpu_count()} cores, {platform.system()}"]
+    parts.append(f"Python {platform.python_version()}")
+    for package in PACKAGES:
+        try:
+            parts.append(f"{package} {version(package)}")
+        except PackageNotFoundError:
+            continue
+    return ", ".join(parts)
 
 
 def main(arguments):
@@ -43,6 +66,7 @@ def main(arguments):
         return 2
     for library in THREADS:  # read when numpy is imported, so before any other import
         os.environ[f"{library}_NUM_THREADS"] = "1"
+    print(machine(), end="\n\n", flush=True)
     importlib.import_module(BENCHMARKS[name][0]).main(arguments[1:])
     return 0
 

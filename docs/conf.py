@@ -53,6 +53,7 @@ sphinx_gallery_conf = {
     "within_subsection_order": "FileNameSortKey",
     "nested_sections": False,
     "download_all_examples": False,
+    "default_thumb_file": str(HERE / "_static" / "thumbnails" / "paper.png"),
     "show_memory": False,
     "write_computation_times": False,  # that page would load scripts from a network
     "show_signature": False,
@@ -75,8 +76,11 @@ html_theme_options = {
     "navigation_with_keys": False,
     "footer_start": ["copyright"],
     "footer_end": [],
-    "secondary_sidebar_items": ["page-toc"],
+    # pages with wide tables have all the room
+    "secondary_sidebar_items": {"**": ["page-toc"], "exactness": [], "benchmarks": []},
 }
+html_sidebars = {page: [] for page in ("index", "getting_started", "coming_from", "genindex")}
+html_context = {"default_mode": "auto"}  # light or dark, as the system is
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 linkcheck_ignore = [r"https?://.*"]  # builds have no network: links inside the site are checked

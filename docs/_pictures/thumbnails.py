@@ -111,9 +111,18 @@ def spark(ax: Axes) -> None:
         )  # fmt: skip
 
 
+def paper(ax: Axes) -> None:
+    """Draw a rectangle in the unit square, and the line of a point through it."""
+    block(ax, 2.0, 0.1, 4.0, 3.8, "white")
+    block(ax, 2.9, 0.9, 2.2, 1.7)
+    ax.plot([4.2, 4.2], [0.1, 3.9], color=ORANGE, linewidth=2, linestyle="--")
+    ax.plot([4.2, 4.2], [0.9, 2.6], color=ORANGE, linewidth=5)
+    ax.plot(4.2, 3.2, "o", color=INK, markersize=11)
+
+
 SKETCHES: tuple[Callable[[Axes], None], ...] = (
-    custom_measure, dask_parquet, from_shap, pipeline_dataframe, probabilities, quickstart, report,
-    spark, which_measure,
+    custom_measure, dask_parquet, from_shap, paper, pipeline_dataframe, probabilities, quickstart,
+    report, spark, which_measure,
 )  # fmt: skip
 
 if __name__ == "__main__":
