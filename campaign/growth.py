@@ -15,7 +15,7 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from campaign.memory import Peak
+from campaign.memory import Peak, bytes_of
 from campaign.results import Result
 from skattr import MeasureExplainer
 
@@ -156,9 +156,9 @@ def _cost(measure: str, made: Made) -> tuple[float, float]:
     explainer = MeasureExplainer(model, measure)
     explainer.fit(background[:50]).explain(X[:10])
     with Peak() as peak:
-        values = explainer.fit(background).explain(X, predictions=False).values
-    beyond = peak.megabytes - values.nbytes / 2**20
-    del values
+        explanation = explainer.fit(background).explain(X, predictions=False)
+    beyond = peak.megabytes - bytes_of(explanation) / 2**20
+    del explanation
     best, spent = np.inf, 0.0
     for repeat in range(100):  # what is short is disturbed most, and repeated most
         start = time.process_time()

@@ -440,6 +440,25 @@ def test_interrupted_from_outside(files):
     assert run.wait(timeout=300) == 130 and said == "skattr: interrupted\n"
 
 
+IMPORTING = """
+import sys
+
+class Stop:
+    def find_spec(self, name, *_):
+        if name == "skattr._commands":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Stop())
+from skattr.__main__ import main
+sys.exit(main())
+"""
+
+
+def test_interrupted_while_modules_are_imported():
+    done = subprocess.run([sys.executable, "-c", IMPORTING], capture_output=True, text=True)
+    assert done.returncode == 130 and done.stderr == "skattr: interrupted\n"
+
+
 @pytest.mark.skipif(os.name == "nt", reason="about signals of POSIX systems")
 def test_what_libraries_make_of_an_interrupt(files, capsys, monkeypatch):
     folder, _, _ = files
