@@ -91,17 +91,18 @@ def counterfactual(
     check_is_fitted(explainer)
     model = explainer._model
     names = model.names
-    given = _as_table(row, model)
-    rows = explainer._rows(realign(given, names) if model.named else given)
+    table = _as_table(row, model)
+    rows = explainer._rows(realign(table, names) if model.named else table)
     chosen = positions(features, names, "features")
     limits = _read_bounds(bounds, names, model.row.X)
     goal = Goal.of(target, output, model)
-    curves = curves_of_rows(explainer._solution, explainer._seen, rows, given, chosen)
+    curves = curves_of_rows(explainer._solution, explainer._seen, rows, table, chosen)
     seen = explainer._pairs
     lines: list[tuple[int, tuple[Any, ...]]] = []
-    own = frames.to_list(frames.column(rows, chosen[0])) if chosen else []
+    values = frames.to_list(frames.column(rows, chosen[0])) if chosen else []
     before = [
-        one([value])[0] for one, value in zip(curves[0].each() if own else (), own, strict=True)
+        one([value])[0]
+        for one, value in zip(curves[0].each() if values else (), values, strict=True)
     ]
     for k, of_column in zip(chosen, curves, strict=True):
         column = Column.of(k, model.row.X, seen.background, seen.weights, limits.get(k))

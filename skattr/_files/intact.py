@@ -53,9 +53,9 @@ def check_model(model: Any, allowed: list[str]) -> None:
 
 
 def _check_attributes(part: Any) -> None:
-    own = _attributes(part)
+    attributes = _attributes(part)
     if not isinstance(part, np.ndarray):  # masks have the name of a method
-        if any(callable(getattr(type(part), name, None)) for name in own):
+        if any(callable(getattr(type(part), name, None)) for name in attributes):
             raise ValueError(f"an attribute stands in place of a method of {type(part).__name__}")
     if type(part).__module__ == BSpline.__module__:  # in scipy 1.18 another type does the work
         _check_spline(part.t, part.c, part.k)
@@ -72,15 +72,15 @@ def _parts(model: Any) -> Iterator[tuple[Any, int]]:
     seen: dict[tuple[int, int], Any] = {}  # keeps the objects, so that no number is used twice
     while stack:
         part, width, in_ensemble = stack.pop()
-        own = _attributes(part)
-        if own and not isinstance(part, TreePredictor):
+        attributes = _attributes(part)
+        if attributes and not isinstance(part, TreePredictor):
             # who does not say how many columns there are does not look at how many there are
-            columns = own.get("n_features_in_", 0)
+            columns = attributes.get("n_features_in_", 0)
             columns = int(columns) if isinstance(columns, int | np.integer) else 0
             # members of an ensemble do not check again what they are given
             shared = in_ensemble and isinstance(part, BaseDecisionTree)
             width = min(width, columns) if shared else columns
-            subsets = own.get("estimators_features_")
+            subsets = attributes.get("estimators_features_")
             if subsets is not None:
                 width = min(map(len, subsets), default=0)
             in_ensemble = isinstance(part, BaseEnsemble)
@@ -90,13 +90,13 @@ def _parts(model: Any) -> Iterator[tuple[Any, int]]:
         yield part, width
         stack += [
             (item, width, in_ensemble)
-            for item in _inside(part, own)
+            for item in _inside(part, attributes)
             if not isinstance(item, str | int | float | None)
         ]
 
 
-def _inside(part: Any, own: dict) -> list:
-    inside = [*own.values()]
+def _inside(part: Any, attributes: dict) -> list:
+    inside = [*attributes.values()]
     if isinstance(part, dict):
         inside += part.values()
     elif isinstance(part, list | tuple | set):

@@ -508,20 +508,20 @@ def unusual(X: Any, words: bool = True) -> str:
 
     Without `words`, columns of words are taken to be welcome.
     """
-    found = []
+    remarks = []
     for k, name in enumerate(labels(X)):
         try:
             values = to_float(column(X, k))
         except Exception:  # each library has errors of its own
             if words:
-                found.append(f"column {name!r} holds values that are not numbers")
+                remarks.append(f"column {name!r} holds values that are not numbers")
             continue
         missing = np.isnan(values)
         size = np.abs(values[~missing])
         if missing.any():
-            found.append(f"column {name!r} has missing values")
+            remarks.append(f"column {name!r} has missing values")
         if np.isinf(size).any():
-            found.append(f"column {name!r} has infinite values")
+            remarks.append(f"column {name!r} has infinite values")
         elif (size > np.finfo(np.float32).max).any():
-            found.append(f"column {name!r} has values beyond float32")
-    return f" ({'; '.join(found)})" if found else ""
+            remarks.append(f"column {name!r} has values beyond float32")
+    return f" ({'; '.join(remarks)})" if remarks else ""

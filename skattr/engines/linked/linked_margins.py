@@ -77,8 +77,8 @@ class AdditiveRows(RowMargins):
         others = [k for k in range(self.terms.shape[1]) if k not in columns]
         rest = pieces.constant + self.terms[:, others].sum(axis=1)
         rows = frames.with_columns(pieces.row.X, {k: frames.column(x, k) for k in columns})
-        own = pieces.contributions(rows, list(columns)).sum(axis=1)
-        for value in own:
+        shifts = pieces.contributions(rows, list(columns)).sum(axis=1)
+        for value in shifts:
             yield partial(_shifted, rest, value)
 
 
