@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skattr._inputs import frames
 from skattr._inputs.checks import position, positions, realign
+from skattr._inputs.points import one_row
 from skattr._utils.messages import brief
 from skattr.curves import Curves
 from skattr.explainer import MeasureExplainer
@@ -200,7 +201,7 @@ def _as_table(row: Any, model: Any) -> Any:
         return row[None]
     if isinstance(row, dict | pd.Series) or (not frames.is_frame(row) and np.ndim(row) == 1):
         try:
-            return frames.one_row(row, like)
+            return one_row(row, like)
         except ValueError as error:
             text = str(error).replace("the Baseline's point", "the row")
             raise ValueError(text.replace("the Baseline's", "the row's")) from error
