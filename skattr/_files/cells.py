@@ -155,7 +155,7 @@ def _misfit(column: pd.Series, i: int, kind: str, path: str) -> str:
 def _with_gaps(
     filled: pd.Series, column: pd.Series, like: pd.Series, kind: str, path: str
 ) -> pd.Series:
-    """Return the values that are given in their places, and what is missing in the others."""
+    """Return a column of the filled values in their places, and missing values in the others."""
     if kind == "date" and len(filled):
         zones = [getattr(dtype, "tz", None) is None for dtype in (filled.dtype, like.dtype)]
         if zones[0] != zones[1]:

@@ -112,7 +112,7 @@ def _add_row(sums, o, start, n, bin_of, weight, x):
 
 @inlined
 def _dot(kappa, start, n, bin_of, weight):
-    """Return the sum of κ · weight over the bins found."""
+    """Return the sum of κ · weight over the bins of a list."""
     total = 0.0
     for i in range(n):
         total += kappa[start + bin_of[i]] * weight[i]
