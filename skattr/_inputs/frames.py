@@ -22,7 +22,7 @@ FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 def is_frame(X: Any) -> bool:
     """Tell whether X is an eager data frame."""
-    if isinstance(X, np.ndarray):  # narwhals takes its time to say so
+    if isinstance(X, np.ndarray):  # narwhals is slow to tell
         return False
     return isinstance(X, pd.DataFrame) or nw.dependencies.is_into_dataframe(X)
 
@@ -167,7 +167,7 @@ def is_level(X: Any, k: int) -> bool:
     kind = values.dtype
     if kind.kind == "O" and not isinstance(
         kind, pd.CategoricalDtype | pd.StringDtype
-    ):  # what it holds tells
+    ):  # its values decide
         return pd.api.types.infer_dtype(values, skipna=True) not in NUMBERS
     return not pd.api.types.is_any_real_numeric_dtype(kind) and not (
         pd.api.types.is_datetime64_any_dtype(kind) or pd.api.types.is_timedelta64_dtype(kind)

@@ -90,7 +90,7 @@ def is_fitted(estimator: Any) -> bool:
         return True
     try:
         check_is_fitted(estimator)
-    except NotFittedError:  # which scikit-learn says of sums of CatBoost models too
+    except NotFittedError:  # scikit-learn raises it for sums of CatBoost models too
         says_fitted = getattr(estimator, "is_fitted", None)
         return callable(says_fitted) and bool(says_fitted())
     return True

@@ -181,7 +181,7 @@ def _of_numbers(background: Background, k: int, n_bins: int) -> LocalEffects:
     effect = np.maximum(np.searchsorted(ends, values[order], side="left") - 1, 0)
     total = np.bincount(effect, background.weights[order], K)[:K]
     mass = total / total.sum() if K else total
-    if K == 0:  # one value, or none: nothing to accumulate
+    if K == 0:  # at most one value: nothing to accumulate
         order, effect = order[:0], effect[:0]
     center = mass[::-1].cumsum()[::-1] - mass / 2
     weight = background.weights[order] / total[effect] if K else np.empty(0)

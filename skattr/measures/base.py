@@ -90,7 +90,7 @@ class Measure(BaseEstimator):
     of_ranges = False
     effect = ""
     dependent_: tuple[tuple[int, int, float], ...] = ()
-    __array_ufunc__ = None  # so that numpy scalars leave `*` to us
+    __array_ufunc__ = None  # so that numpy scalars call our `__rmul__`
 
     def fit(
         self,
