@@ -29,18 +29,18 @@ def known_levels(model: Any) -> dict[Any, Any]:
     a categorical dtype for one that has to have it.
     """
     model = unwrap(model)
-    found: dict[Any, Any] = {}
+    levels: dict[Any, Any] = {}
     todo = [(model, getattr(model, "feature_names_in_", None))]
     while todo:
         step, names = todo.pop()
         todo += _inside(step, names)
         if hasattr(step, "categories_") and names is not None:
             if len(names) == len(step.categories_):
-                found |= dict(zip(names, step.categories_, strict=True))
+                levels |= dict(zip(names, step.categories_, strict=True))
     if hasattr(model, "get_cat_feature_indices"):  # catboost takes numbers in there as their text
         names = model.feature_names_
-        found |= {names[k]: np.array([], dtype=str) for k in model.get_cat_feature_indices()}
-    return found | _categories(model)
+        levels |= {names[k]: np.array([], dtype=str) for k in model.get_cat_feature_indices()}
+    return levels | _categories(model)
 
 
 def model_columns(model: Any) -> list[str] | int | None:
@@ -70,7 +70,9 @@ def _categories(model: Any) -> dict[Any, pd.CategoricalDtype]:
             except Unreadable:  # then it is evaluated
                 return {}
             levels = front.categories if reader is lightgbm else front.names
-            return {names[k]: pd.CategoricalDtype(own) for k, own in (levels or {}).items()}
+            return {
+                names[k]: pd.CategoricalDtype(names_of) for k, names_of in (levels or {}).items()
+            }
     return {}
 
 
@@ -97,6 +99,8 @@ def _inside(step: Any, names: Any) -> list[tuple[Any, Any]]:
         return [(step.regressor_, names)]
     elif getattr(step, "_preprocessor", None) is not None and names is not None:
         # HistGradientBoosting encodes its categories itself
-        own = [name for name, is_own in zip(names, step.is_categorical_, strict=True) if is_own]
-        return [(step._preprocessor.named_transformers_["encoder"], own)]
+        categorical = [
+            name for name, is_own in zip(names, step.is_categorical_, strict=True) if is_own
+        ]
+        return [(step._preprocessor.named_transformers_["encoder"], categorical)]
     return []

@@ -9,7 +9,7 @@ import numpy as np
 
 
 def pair_matrix(
-    pairs: np.ndarray, names: Sequence[Any], singles: np.ndarray, own: Sequence[Hashable],
+    pairs: np.ndarray, names: Sequence[Any], singles: np.ndarray, single_names: Sequence[Hashable],
     shared: bool,
 ) -> np.ndarray:  # fmt: skip
     """Return half of each pair's value on both sides of the diagonal, (n, g, g) or (n, g, g, k).
@@ -28,8 +28,8 @@ def pair_matrix(
         value less its halves, so that rows add up to the single values; else it is the single
         value.
     """
-    g = len(own)
-    number = {name: a for a, name in enumerate(own)}
+    g = len(single_names)
+    number = {name: a for a, name in enumerate(single_names)}
     members = [(number[a], number[b]) for a, b in names]
     if len(set(members)) < g * (g - 1) // 2:
         raise ValueError(

@@ -12,6 +12,11 @@ from skattr._inputs import frames
 from skattr._utils.messages import brief
 
 
+def row_index(data: Any) -> pd.Index:
+    """Return the labels of the rows of a table: 0, 1, … if it has none."""
+    return data.index if isinstance(data, pd.DataFrame) else pd.RangeIndex(data.shape[0])
+
+
 def selected_rows(key: Any, index: pd.Index, n: int) -> slice | np.ndarray:
     """Return rows as a slice of step 1, or as an array of positions >= 0."""
     if isinstance(key, slice):

@@ -106,7 +106,7 @@ def _own_warnings() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("default")
         for kind in (DeprecationWarning, PendingDeprecationWarning, FutureWarning):
-            warnings.simplefilter("ignore", kind)  # between libraries, not for who runs a command
+            warnings.simplefilter("ignore", kind)  # for developers
         # a model that was fitted on an array takes a table whose columns have names
         warnings.filterwarnings("ignore", message="X has feature names")
         warnings.showwarning = _show_warning

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skattr._inputs import frames
 from skattr._inputs.checks import position, positions, realign
+from skattr._inputs.points import one_row
 from skattr._utils.messages import brief
 from skattr.curves import Curves
 from skattr.explainer import MeasureExplainer
@@ -91,17 +92,18 @@ def counterfactual(
     check_is_fitted(explainer)
     model = explainer._model
     names = model.names
-    given = _as_table(row, model)
-    rows = explainer._rows(realign(given, names) if model.named else given)
+    table = _as_table(row, model)
+    rows = explainer._rows(realign(table, names) if model.named else table)
     chosen = positions(features, names, "features")
     limits = _read_bounds(bounds, names, model.row.X)
     goal = Goal.of(target, output, model)
-    curves = curves_of_rows(explainer._solution, explainer._seen, rows, given, chosen)
+    curves = curves_of_rows(explainer._solution, explainer._seen, rows, table, chosen)
     seen = explainer._pairs
     lines: list[tuple[int, tuple[Any, ...]]] = []
-    own = frames.to_list(frames.column(rows, chosen[0])) if chosen else []
+    values = frames.to_list(frames.column(rows, chosen[0])) if chosen else []
     before = [
-        one([value])[0] for one, value in zip(curves[0].each() if own else (), own, strict=True)
+        one([value])[0]
+        for one, value in zip(curves[0].each() if values else (), values, strict=True)
     ]
     for k, of_column in zip(chosen, curves, strict=True):
         column = Column.of(k, model.row.X, seen.background, seen.weights, limits.get(k))
@@ -199,7 +201,7 @@ def _as_table(row: Any, model: Any) -> Any:
         return row[None]
     if isinstance(row, dict | pd.Series) or (not frames.is_frame(row) and np.ndim(row) == 1):
         try:
-            return frames.one_row(row, like)
+            return one_row(row, like)
         except ValueError as error:
             text = str(error).replace("the Baseline's point", "the row")
             raise ValueError(text.replace("the Baseline's", "the row's")) from error

@@ -212,9 +212,9 @@ class _Sums:
         f = np.asarray(one.predictions).reshape(n, k)
         single = (one.values - one.offset).reshape(n, -1, k)
         pair = pairs.values.reshape(n, -1, k)
-        place = {name: a for a, name in enumerate(one.feature_names)}
+        position = {name: a for a, name in enumerate(one.feature_names)}
         names: Any = pairs.feature_names
-        first, second = np.array([[place[name] for name in both] for both in names]).T
+        first, second = np.array([[position[name] for name in both] for both in names]).T
         left = f - single.sum(axis=1)
         self._merge(
             n,

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import datetime
 import os
-import warnings
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from html import escape
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from skattr._exports import as_html, as_shap, tidy_frame, wide_frame
 from skattr._files.storage import read, write
 from skattr._inputs import frames
 from skattr._intervals import NO_ERROR, check_level, half_width, importance_frame
 from skattr._pair_matrix import pair_matrix
-from skattr._selection import positions, raw_values, selected_columns, selected_rows
+from skattr._selection import positions, row_index, selected_columns, selected_rows
 from skattr._utils.messages import brief, check_flag
-from skattr._utils.numbers import count, formatter, raw
 
-_HTML_ROWS, _HTML_COLUMNS, _HTML_OUTPUTS = 10, 20, 5
 ROUNDING = 1e-6  # relative: several libraries predict in float32
 MAIN_EFFECTS = ("PartialDependence()", "PartialDependence() - Expectation()")
 
@@ -210,7 +206,7 @@ class Explanation:
                 f"the index must be [rows] or [rows, columns], got {brief(key)}; for an output use "
                 "select(output), for a row whose label is a tuple [[label]]"
             )
-        at = selected_rows(rows, self._index(), len(self))
+        at = selected_rows(rows, row_index(self.data), len(self))
         names = ["values", "predictions", "std_error", "centered_error", "support",
                  "background_error", "centered_background_error"]  # fmt: skip
         if np.ndim(self.offset) == self.values.ndim:  # else it is the same for all rows
@@ -233,12 +229,6 @@ class Explanation:
             folds=None if self.folds is None else self.folds.take(chosen),
             **part._cut(names, (slice(None), chosen)),
         )
-
-    def _index(self) -> pd.Index:
-        """Return the labels of the rows: 0, 1, … if X has none."""
-        if isinstance(self.data, pd.DataFrame):
-            return self.data.index
-        return pd.RangeIndex(len(self))
 
     def _cut(self, names: Sequence[str], at: Any) -> dict[str, Any]:
         arrays = {name: getattr(self, name) for name in names}
@@ -324,8 +314,10 @@ class Explanation:
             raise ValueError("the remainder needs the predictions: explain(X, predictions=True)")
         left = self.predictions - self.start - self._explained().sum(axis=1)
         if left.ndim == 1:
-            return pd.Series(left, index=self._index(), name=self.remainder_name)
-        return pd.DataFrame(left, index=self._index(), columns=_flat(self.output_names))
+            return pd.Series(left, index=row_index(self.data), name=self.remainder_name)
+        return pd.DataFrame(
+            left, index=row_index(self.data), columns=frames.as_index(self.output_names)
+        )
 
     def _explained(self) -> np.ndarray:
         """Return the centred values that should add up to the predictions."""
@@ -397,11 +389,13 @@ class Explanation:
             raise ValueError("importance is a mean over rows, and this explanation has none.")
         mean = np.abs(self.values - self.offset).mean(axis=0)  # (g,) or (g, k)
         order = np.argsort(-mean.reshape(len(mean), -1).mean(axis=1), kind="stable")
-        index = _flat(self.feature_names)[order]
+        index = frames.as_index(self.feature_names)[order]
         if mean.ndim == 1:
             result = pd.Series(mean[order], index=index, name="importance")
         else:
-            result = pd.DataFrame(mean[order], index=index, columns=_flat(self.output_names))
+            result = pd.DataFrame(
+                mean[order], index=index, columns=frames.as_index(self.output_names)
+            )
         if not error:
             return result
         return importance_frame(result, order, self._by_fold(), level, self.output_names)
@@ -459,39 +453,7 @@ class Explanation:
             `explanation[:100_000]`.
         """
         check_flag("tidy", tidy)
-        index = self._index()
-        columns, k = _flat(self.feature_names), len(self.output_names)
-        if tidy:
-            return self._tidy(index, columns)
-        if k > 1:
-            unique = columns.unique()  # built from codes: labels may be duplicated, or tuples
-            codes = [np.repeat(range(k), len(columns)), np.tile(unique.get_indexer(columns), k)]
-            levels = [_flat(self.output_names), unique]
-            columns = pd.MultiIndex(levels, codes, names=["output", "feature"])
-        return pd.DataFrame(self._long(self.values), index=index, columns=columns, copy=True)
-
-    def _tidy(self, index: pd.Index, features: pd.Index) -> pd.DataFrame:
-        n, g, k = *self.values.shape[:2], len(self.output_names)
-        raw = np.tile(raw_values(self.data, self.columns), k).ravel()
-        one_type = len({type(value) for value in raw}) == 1
-        error = np.full_like(self.values, np.nan) if self.std_error is None else self.std_error
-        columns = {
-            "row": index.to_flat_index().repeat(k * g),
-            "output": _flat(self.output_names).repeat(g).take(np.tile(range(k * g), n)),
-            "feature": features.take(np.tile(range(g), n * k)),
-            # A single type gets a dtype; mixed integers and floats stay objects.
-            "data": frames.inferred(raw) if one_type else pd.Series(raw, dtype=object),
-            "value": self._long(self.values).ravel(),
-            "std_error": self._long(error).ravel(),
-        }
-        if self.background_error is not None:
-            columns["background_error"] = self._long(self.background_error).ravel()
-        return pd.DataFrame({name: pd.Series(column) for name, column in columns.items()})
-
-    def _long(self, array: np.ndarray) -> np.ndarray:
-        """Reshape (n, g) or (n, g, k) to (n, k * g)."""
-        n, g, k = *self.values.shape[:2], len(self.output_names)
-        return array.reshape(n, g, k).transpose(0, 2, 1).reshape(n, k * g)
+        return tidy_frame(self) if tidy else wide_frame(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to one .npz file (a JSON header and arrays, no pickle), whole or not."""
@@ -517,43 +479,7 @@ class Explanation:
         --------
         >>> shap.plots.beeswarm(explanation.to_shap())  # doctest: +SKIP
         """
-        if self.singles is not None:
-            raise ValueError(
-                "shap has no explanation of pairs; its plots take the array to_matrix(), for "
-                "example shap.summary_plot(explanation.to_matrix(), X)"
-            )
-        try:
-            import shap
-        except ImportError as error:
-            raise ImportError("to_shap needs the package shap: pip install shap") from error
-        data = raw_values(self.data, self.columns)
-        if {type(value) for value in data.flat} <= {int, float, bool}:
-            data = data.astype(float)
-        else:  # shap cannot format dates
-            data = np.vectorize(_date_as_text, otypes=[object])(data)
-        values, names = self.values - self.offset, [str(name) for name in self.feature_names]
-        if self.predictions is None:
-            warnings.warn(
-                "without predictions it is not known whether the values add up to them; use "
-                "explain(X, predictions=True)",
-                stacklevel=2,
-            )
-        elif not self.adds_up():
-            values = np.concatenate([values, self.remainder().to_numpy()[:, None]], axis=1)
-            data = np.concatenate([data, np.full((len(data), 1), np.nan)], axis=1)
-            names.append(self.remainder_name)
-            warnings.warn(
-                f"the values do not add up to the prediction: the last column, {names[-1]!r}, is "
-                "the difference",
-                stacklevel=2,
-            )
-        return shap.Explanation(
-            values=values,
-            base_values=np.broadcast_to(self.start, (len(values), *values.shape[2:])).copy(),
-            data=data,
-            feature_names=names,
-            output_names=[*self.output_names] if len(self.output_names) > 1 else None,
-        )
+        return as_shap(self)
 
     def __repr__(self) -> str:
         measure = " ".join(self.measure.split())
@@ -564,13 +490,7 @@ class Explanation:
         return f"<Explanation {self.values.shape}: {measure}, {kind}>"
 
     def _repr_html_(self) -> str:
-        head, hidden = self[:_HTML_ROWS], len(self.output_names) - _HTML_OUTPUTS
-        parts = [f"<p>{escape(repr(self))}</p>"]
-        for name in self.output_names[:_HTML_OUTPUTS]:
-            parts.append(_table(head.select(name).to_frame(), name, len(self)))
-        if hidden > 0:
-            parts.append(f"<p>{hidden} more outputs are not shown.</p>")
-        return "<div>" + "\n".join(parts) + "</div>"
+        return as_html(self)
 
 
 def _frozen(name: str, array: Any, shapes: Sequence[tuple[Any, ...]]) -> Any:
@@ -586,25 +506,3 @@ def _frozen(name: str, array: Any, shapes: Sequence[tuple[Any, ...]]) -> Any:
     view = array.view() if array.dtype.kind == "f" else array.astype(float)
     view.flags.writeable = False
     return view
-
-
-def _date_as_text(value: Any) -> Any:
-    return raw(value) if isinstance(value, datetime.date) and not pd.isna(value) else value
-
-
-def _flat(labels: Sequence[Hashable]) -> pd.Index:
-    return frames.as_index(labels)
-
-
-def _table(frame: pd.DataFrame, output: str, n: int) -> str:
-    """Return an HTML table of the first rows, with all labels escaped."""
-    shown = frame.iloc[:, :_HTML_COLUMNS]
-    caption = (
-        f"{output}: {len(frame)} of {count(n)} rows, {shown.shape[1]} of {frame.shape[1]} columns"
-    )
-    lines = [["", *shown.columns]]
-    columns = [list(map(formatter(column), column)) for column in shown.to_numpy().T]
-    lines += [[label, *row] for label, *row in zip(shown.index, *columns, strict=True)]
-    cells = ("".join(f"<td>{escape(str(cell))}</td>" for cell in line) for line in lines)
-    body = "".join(f"<tr>{line}</tr>" for line in cells)
-    return f"<table><caption>{escape(caption)}</caption>{body}</table>"

@@ -4,6 +4,7 @@ There is a worker for each core, so libraries use one thread each: more would wa
 """
 
 import os
+import re
 
 import pytest
 import threadpoolctl
@@ -14,6 +15,15 @@ for library in ("OMP", "OPENBLAS", "MKL"):
 
 settings.register_profile("skattr", deadline=None, derandomize=True)
 settings.load_profile("skattr")
+
+ALL_SLOW = re.compile(r"^pytestmark = (\[\s*)?pytest\.mark\.slow\b", re.MULTILINE)
+
+
+def pytest_ignore_collect(collection_path, config):
+    """Leave out, without importing them, files of which every test is slow."""
+    if config.option.markexpr == "not slow" and collection_path.name.startswith("test_"):
+        return bool(ALL_SLOW.search(collection_path.read_text(encoding="utf-8"))) or None
+    return None
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -1028,6 +1028,7 @@ OPTIONAL = [
 ]
 
 
+@pytest.mark.slow
 def test_import_without_what_is_optional():
     program = f"""
 import sys
@@ -1092,6 +1093,7 @@ def test_imports_go_one_way(folder):
             assert part not in FORBIDDEN[folder], f"{path} imports {name}"
 
 
+@pytest.mark.slow
 def test_optional_libraries_are_imported_late():
     # an adapter of a kind of frame is itself imported when it meets such a frame
     adapters = {PACKAGE / "distributed" / f"{kind.module}.py" for kind in kinds.KINDS}

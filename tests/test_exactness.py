@@ -28,6 +28,7 @@ from tests.cases import (
     make_case,
 )
 from tests.helpers.comparison import close, cube, explained, flat, oracle_of, read_frame, same
+from tests.helpers.lanes import quickly
 from tests.helpers.random_cases import (
     column_as_given,
     column_names,
@@ -65,12 +66,7 @@ def case_of(name, seed, measures=()):
 # -- every reader, every measure -----------------------------------------------------------------
 
 
-QUICK = ("tree", "hist categories", "bagging binary", "ridge targets", "SVR", "network")
-
-
-def slowly(names):
-    """Some of the names in the quick lane."""
-    return [pytest.param(name, marks=[pytest.mark.slow] * (name not in QUICK)) for name in names]
+QUICK = ("tree", "hist categories", "SVR", "network")
 
 
 def check_every_measure(name, seed):
@@ -83,21 +79,21 @@ def check_every_measure(name, seed):
             assert "finite_sum" not in explainer.engine_, explainer.describe()
 
 
-@pytest.mark.parametrize("name", slowly(TREES))
+@pytest.mark.parametrize("name", quickly(TREES, QUICK))
 @examples(4)
 @given(seeds)
 def test_every_measure(name, seed):
     check_every_measure(name, seed)
 
 
-@pytest.mark.parametrize("name", slowly([name for name in CASES if name not in TREES]))
+@pytest.mark.parametrize("name", quickly([name for name in CASES if name not in TREES], QUICK))
 @examples(2)
 @given(seeds)
 def test_every_measure_of_what_is_no_tree(name, seed):
     check_every_measure(name, seed)
 
 
-@pytest.mark.parametrize("name", slowly(CASES))
+@pytest.mark.parametrize("name", quickly(CASES, QUICK))
 @examples(1)
 @given(seeds)
 def test_coalitions(name, seed):
@@ -118,7 +114,7 @@ def test_coalitions(name, seed):
 
 
 @pytest.mark.filterwarnings("ignore:ALE. the columns")
-@pytest.mark.parametrize("name", slowly(CASES))
+@pytest.mark.parametrize("name", quickly(CASES, QUICK))
 @examples(2)
 @given(seeds)
 def test_measures_of_mass_0(name, seed):

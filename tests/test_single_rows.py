@@ -21,6 +21,7 @@ import skattr
 from skattr import MeasureExplainer, counterfactual
 from tests.cases import CASES, make_case
 from tests.helpers.comparison import close
+from tests.helpers.lanes import quickly
 from tests.helpers.random_cases import column_as_given, weights_of
 
 pytestmark = [
@@ -53,9 +54,7 @@ CLASSES = HistGradientBoostingClassifier(
 QUICK = ("tree", "hist categories", "forest booleans", "logistic binary", "network", "SVR")
 
 
-@pytest.mark.parametrize("name", [
-    pytest.param(name, marks=[pytest.mark.slow] * (name not in QUICK)) for name in CASES
-])  # fmt: skip
+@pytest.mark.parametrize("name", quickly(CASES, QUICK))
 def test_the_mean_of_the_curves_of_the_background_is_partial_dependence(name):
     for seed in range(2):
         case = make_case(name, seed)

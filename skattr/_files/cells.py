@@ -57,8 +57,8 @@ def inferred(cells: pd.Series, levels: Any, path: str) -> pd.Series:
     if not pd.api.types.is_string_dtype(cells.dtype):
         return cells
     cells = empty_to_none(cells, levels)
-    given = cells.dropna()
-    numbers = pd.to_numeric(given, errors="coerce")
+    filled = cells.dropna()
+    numbers = pd.to_numeric(filled, errors="coerce")
     like = pd.Series([""])  # text
     if isinstance(levels, pd.CategoricalDtype):
         like = pd.Series(levels.categories.astype(levels))
@@ -66,7 +66,7 @@ def inferred(cells: pd.Series, levels: Any, path: str) -> pd.Series:
         like = pd.Series(levels)
     elif levels is not None and _are_text(levels):
         pass
-    elif len(given) and given.isin(BOOLEANS).all():
+    elif len(filled) and filled.isin(BOOLEANS).all():
         like = pd.Series([True, False])
     elif not numbers.isna().any():
         like = numbers if len(numbers) else pd.Series([0.0])
@@ -90,12 +90,12 @@ def read_as(column: pd.Series, like: pd.Series, path: str) -> pd.Series:
     gaps = column.dtype == object and column.hasnans  # None or NaN, as in the other column
     if kind == "nothing" or (settled and not gaps):
         return column
-    given = column[column.notna()].infer_objects()
-    if kind not in KINDS or kind_of(given) not in (kind, "text", "nothing"):
-        raise ValueError(_misfit(given, 0, kind, path))
-    if kind != "text" and kind_of(given) == "text":
-        given = _parsed(given, levels, kind, path)
-    values = _with_gaps(given, column, levels, kind, path)
+    filled = column[column.notna()].infer_objects()
+    if kind not in KINDS or kind_of(filled) not in (kind, "text", "nothing"):
+        raise ValueError(_misfit(filled, 0, kind, path))
+    if kind != "text" and kind_of(filled) == "text":
+        filled = _parsed(filled, levels, kind, path)
+    values = _with_gaps(filled, column, levels, kind, path)
     fitting, fits = held(values.reset_index(drop=True), like.dtype)  # by value: text has no dtype
     result = fitting if fits.all() else settle(values, like)
     return result.set_axis(column.index).rename(column.name)
@@ -153,33 +153,33 @@ def _misfit(column: pd.Series, i: int, kind: str, path: str) -> str:
 
 
 def _with_gaps(
-    given: pd.Series, column: pd.Series, like: pd.Series, kind: str, path: str
+    filled: pd.Series, column: pd.Series, like: pd.Series, kind: str, path: str
 ) -> pd.Series:
-    """Return the values that are given in their places, and what is missing in the others."""
-    if kind == "date" and len(given):
-        zones = [getattr(dtype, "tz", None) is None for dtype in (given.dtype, like.dtype)]
+    """Return a column of the filled values in their places, and missing values in the others."""
+    if kind == "date" and len(filled):
+        zones = [getattr(dtype, "tz", None) is None for dtype in (filled.dtype, like.dtype)]
         if zones[0] != zones[1]:
-            raise ValueError(f"{_misfit(given, 0, 'date', path)}: one of them has a time zone")
-    if len(given) == len(column):
-        return given
+            raise ValueError(f"{_misfit(filled, 0, 'date', path)}: one of them has a time zone")
+    if len(filled) == len(column):
+        return filled
     there = column.notna().to_numpy()
     if kind == "number" and like.dtype != object:
-        whole = given.dtype.kind in "iu"
+        whole = filled.dtype.kind in "iu"
         if whole and isinstance(like.dtype, pd.api.extensions.ExtensionDtype):
             cells = pd.Series(pd.NA, index=range(len(column)), dtype="Int64")
-            cells[there] = given.to_numpy()
+            cells[there] = filled.to_numpy()
             return cells
-        far = np.flatnonzero(whole & (given.abs() > EXACT))
+        far = np.flatnonzero(whole & (filled.abs() > EXACT))
         if len(far):
             raise ValueError(
-                f"{_misfit(given, int(far[0]), 'number', path)}: beyond 2**53, and the column has "
+                f"{_misfit(filled, int(far[0]), 'number', path)}: beyond 2**53, and the column has "
                 "missing values"
             )
         numbers = np.full(len(column), np.nan)
-        numbers[there] = given
+        numbers[there] = filled
         return pd.Series(numbers)
     gaps = like[like.isna()]
     objects = np.full(len(column), gaps.iloc[0] if len(gaps) else np.nan, dtype=object)
-    objects[there] = given.to_list()
+    objects[there] = filled.to_list()
     cells = pd.Series(objects, dtype=object)
-    return cells.astype(given.dtype) if kind in ("date", "duration") and len(given) else cells
+    return cells.astype(filled.dtype) if kind in ("date", "duration") and len(filled) else cells

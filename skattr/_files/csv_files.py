@@ -43,9 +43,9 @@ def read_csv(path: str, wanted: list, notes: list[str], is_parsed: Callable) -> 
         numbers = pd.DataFrame()
         if separator != ";":  # there may be decimal commas
             with open(path, "rb") as file:
-                found = _parse(file, separator, width, na_values=list(MISSING), **PRECISION)
-            numbers = found[[k for k, name in enumerate(header) if _is_clean(found[k])
-                             and is_parsed(name, found[k].dtype)]]  # fmt: skip
+                table = _parse(file, separator, width, na_values=list(MISSING), **PRECISION)
+            numbers = table[[k for k, name in enumerate(header) if _is_clean(table[k])
+                             and is_parsed(name, table[k].dtype)]]  # fmt: skip
         rest = [k for k in range(width) if k not in numbers]
         some = rest if len(rest) < width else None
         with open(path, "rb") as file:
@@ -78,14 +78,14 @@ def csv_chunks(
             parsed = _parse(
                 second, separator, width, na_values=list(MISSING), **options, **PRECISION
             )
-            for cells, found in zip(text, parsed, strict=True):
+            for cells, table in zip(text, parsed, strict=True):
                 if columns is None:
                     _check_width(cells, header, width)
-                    cells, found = cells[range(len(header))], found[range(len(header))]
+                    cells, table = cells[range(len(header))], table[range(len(header))]
                 labels = [header[k] for k in cells]
                 for k, name in zip(cells, labels, strict=True):
-                    if separator != ";" and _is_clean(found[k]) and is_parsed(name, found[k].dtype):
-                        cells = _with_column(cells, k, found[k])
+                    if separator != ";" and _is_clean(table[k]) and is_parsed(name, table[k].dtype):
+                        cells = _with_column(cells, k, table[k])
                 frame = cells.set_axis(labels, axis=1).reset_index(drop=True)
                 commas = _has_decimal_commas(frame) if commas is None else commas
                 yield frame.apply(_with_points) if commas else frame

@@ -1,4 +1,4 @@
-"""What is looked at in a model from a .skops file before compiled code gets to see it.
+"""Checks of a model from a .skops file, made before compiled code uses it.
 
 skops sets attributes without asking the constructor, and compiled code of scikit-learn and scipy
 does not look at them again: a child beyond the last node is read from whatever lies there.
@@ -45,7 +45,7 @@ def check_model(model: Any, allowed: list[str]) -> None:
                     f"it holds a functools.partial of {part.func!r}; if you know it, add "
                     "--trust functools.partial"
                 )
-    for part, _ in parts:  # these are asked, now that all inside them is known
+    for part, _ in parts:  # after all parts inside them have been checked
         if isinstance(part, BaseHistGradientBoosting):
             _check_histograms(part)
         elif isinstance(part, BaseGradientBoosting):
@@ -53,9 +53,9 @@ def check_model(model: Any, allowed: list[str]) -> None:
 
 
 def _check_attributes(part: Any) -> None:
-    own = _attributes(part)
+    attributes = _attributes(part)
     if not isinstance(part, np.ndarray):  # masks have the name of a method
-        if any(callable(getattr(type(part), name, None)) for name in own):
+        if any(callable(getattr(type(part), name, None)) for name in attributes):
             raise ValueError(f"an attribute stands in place of a method of {type(part).__name__}")
     if type(part).__module__ == BSpline.__module__:  # in scipy 1.18 another type does the work
         _check_spline(part.t, part.c, part.k)
@@ -67,20 +67,20 @@ def _attributes(part: Any) -> dict:
 
 
 def _parts(model: Any) -> Iterator[tuple[Any, int]]:
-    """Yield all objects inside a model, with the number of columns of the table they are given."""
+    """Yield all objects inside a model, each with the number of columns of the table it gets."""
     stack: list[tuple[Any, int, bool]] = [(model, 0, False)]
     seen: dict[tuple[int, int], Any] = {}  # keeps the objects, so that no number is used twice
     while stack:
         part, width, in_ensemble = stack.pop()
-        own = _attributes(part)
-        if own and not isinstance(part, TreePredictor):
-            # who does not say how many columns there are does not look at how many there are
-            columns = own.get("n_features_in_", 0)
+        attributes = _attributes(part)
+        if attributes and not isinstance(part, TreePredictor):
+            # an object without n_features_in_ does not check the number of columns either
+            columns = attributes.get("n_features_in_", 0)
             columns = int(columns) if isinstance(columns, int | np.integer) else 0
-            # members of an ensemble do not check again what they are given
+            # trees in an ensemble do not check their input again
             shared = in_ensemble and isinstance(part, BaseDecisionTree)
             width = min(width, columns) if shared else columns
-            subsets = own.get("estimators_features_")
+            subsets = attributes.get("estimators_features_")
             if subsets is not None:
                 width = min(map(len, subsets), default=0)
             in_ensemble = isinstance(part, BaseEnsemble)
@@ -90,13 +90,13 @@ def _parts(model: Any) -> Iterator[tuple[Any, int]]:
         yield part, width
         stack += [
             (item, width, in_ensemble)
-            for item in _inside(part, own)
+            for item in _inside(part, attributes)
             if not isinstance(item, str | int | float | None)
         ]
 
 
-def _inside(part: Any, own: dict) -> list:
-    inside = [*own.values()]
+def _inside(part: Any, attributes: dict) -> list:
+    inside = [*attributes.values()]
     if isinstance(part, dict):
         inside += part.values()
     elif isinstance(part, list | tuple | set):
@@ -140,7 +140,7 @@ def _check_predictor(tree: TreePredictor, width: int) -> None:
 def _check_tree(
     left: np.ndarray, right: np.ndarray, inner: np.ndarray, feature: np.ndarray, width: int
 ) -> None:
-    """Refuse a tree unless each node but the first is one's child, below it, and columns exist."""
+    """Refuse a tree unless every node but the first has a parent before it, and columns exist."""
     parents = np.flatnonzero(inner)
     children = np.concatenate([left[inner], right[inner]]).astype(np.int64)
     below = (children > np.concatenate([parents, parents])).all()

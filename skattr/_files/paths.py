@@ -15,12 +15,12 @@ RESULTS = (".csv", ".json", ".parquet")
 
 
 def check_model(path: str, allow_pickle: bool) -> None:
-    """Refuse what is not the file of a model, or is a pickle that is not allowed."""
+    """Refuse a file that is not a model, or is a pickle without permission."""
     _check_input(path, MODELS, "a model is a .skops, .joblib or .pkl file")
     if is_pickle(path) and not allow_pickle:
         raise ValueError(
             f"{path} is a pickle: loading it runs whatever code is in it. If you made it yourself, "
-            "or trust who did, add --allow-pickle; skops.io.dump writes files without that danger"
+            "or trust its author, add --allow-pickle; files written by skops.io.dump run no code"
         )
 
     if not is_pickle(path):
@@ -33,7 +33,7 @@ def is_pickle(path: str) -> bool:
 
 
 def check_table(path: str) -> None:
-    """Refuse what is not the file of a table."""
+    """Refuse a file that is not a table."""
     _check_input(path, TABLES, "a table is a .csv or .parquet file")
     _check_parquet(path)
 

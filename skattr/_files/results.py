@@ -16,7 +16,7 @@ from skattr._files.intact import check_model
 from skattr._files.trusted import NAMES, check_file
 from skattr.explanation import Explanation
 
-FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")  # what spreadsheets take a cell for, by its start
+FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")  # the first characters of a formula
 
 
 def load_model(path: str, trusted: list[str]) -> Any:
@@ -147,7 +147,7 @@ class TableWriter:
         self._parquet.write_table(pa.Table.from_pandas(table, schema, preserve_index=False))
 
     def close(self) -> None:
-        """Write what stands at the end."""
+        """Write the end of the file."""
         if self._parquet is not None:
             self._parquet.close()
         elif self.kind == ".json":

@@ -75,8 +75,8 @@ def _labels(fields: Mapping[str, Any]) -> dict[str, Any]:
 def _fields(header: Mapping[str, Any], arrays: Arrays, prefix: str = "") -> dict[str, Any]:
     """Return what `_arrays` and `_labels` were made of."""
     fields = {name: unpack_value(header[name]) for name in LABELS}
-    fields["certificate"] = header.get("certificate")  # the first files have none
-    fields["shared"] = header.get("shared", False)  # nor this
+    fields["certificate"] = header.get("certificate")  # missing in files of the first versions
+    fields["shared"] = header.get("shared", False)
     fields["n_folds"] = header.get("n_folds", 0)
     return fields | {name: arrays.get(prefix + name) for name in ARRAYS}
 
@@ -108,7 +108,7 @@ def read(path: str | os.PathLike) -> dict[str, Any]:
             fields["singles"] = None
             if "singles" in header:
                 fields["singles"] = _fields(header["singles"], arrays, SINGLES) | {"data": data}
-        except ImportError:  # the frame of a library that is not here: the file is good
+        except ImportError:  # the library of the frame is not installed: the file is good
             raise
         except Exception as error:
             raise ValueError(f"{path} is a damaged Explanation: {error}") from error
@@ -193,7 +193,7 @@ def unpack_value(packed: Any) -> Any:
 
 
 def _named(what: str, pack: Any, *args: Any) -> Any:
-    """Call `pack`, and say in `what` the value was that it refused."""
+    """Call `pack`; an error says where (`what`) the value is that cannot be saved."""
     try:
         return pack(*args)
     except TypeError as error:

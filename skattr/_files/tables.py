@@ -67,7 +67,7 @@ def read_data(path: str, index: str | None, levels: dict, background: pd.DataFra
     table = _read(path, index, list(background.columns), may_be_parsed)
     for name in table.frame:
         column, like = table.frame[name], background[name]
-        if is_csv(path) and kind_of(like) == "nothing":  # the background has no value to go by
+        if is_csv(path) and kind_of(like) == "nothing":  # no value in the background
             table.frame[name] = inferred(column, levels.get(name), path)
         else:
             cells = empty_to_none(column, levels.get(name)) if is_csv(path) else column

@@ -1,4 +1,4 @@
-"""Which types a .skops file may hold without being asked about, and what is checked of them.
+"""The types that a .skops file may hold without --trust, and how a file is checked.
 
 skops trusts scikit-learn's public estimators and numpy's ufuncs itself. A file may build any type
 that is trusted with any attributes, so a type is listed here only if that runs no code but the
@@ -99,7 +99,7 @@ def check_file(path: str, allowed: list[str]) -> None:
                 arguments += _contents(arguments[0], "TupleNode")
                 _check_tree_arguments(arguments[1:], archive)
             exact |= {state.get("__id__"): state for state in arguments}
-    # skops builds what has been built under the same number, whatever stands here
+    # skops returns the object that it has built under the same number, and ignores this one
     for state in _states(schema):
         if exact.get(number := state.get("__id__"), state) != state and number is not None:
             raise ValueError("one number stands for two objects")

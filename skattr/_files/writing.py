@@ -18,7 +18,7 @@ from typing import BinaryIO
 
 try:
     import fcntl
-except ImportError:  # Windows does not let anybody remove a file that is open
+except ImportError:  # on Windows a file that is open cannot be removed
     fcntl = None  # type: ignore[assignment]
 
 SUFFIX = ".skattr-unfinished"
@@ -142,6 +142,6 @@ def _keep_owner_and_mode(number: int, old: os.stat_result) -> None:
             os.fchown(number, old.st_uid, -1)
         try:
             os.fchown(number, -1, old.st_gid)
-        except PermissionError:  # another group may do no more than everybody
+        except PermissionError:  # another group gets the rights of others only
             mode = mode & 0o707 | (mode & 0o007) << 3
         os.fchmod(number, mode)

@@ -108,11 +108,11 @@ def realign(X: Any, names: list) -> Any:
     """Return the columns of a frame in the order of fit, or say what is wrong with them."""
     if not frames.is_frame(X):
         return X
-    found = frames.labels(X)
-    if found == names:
+    columns = frames.labels(X)
+    if columns == names:
         return X
-    missing = [name for name in names if name not in found]
-    extra = [name for name in found if name not in names]
+    missing = [name for name in names if name not in columns]
+    extra = [name for name in columns if name not in names]
     if missing or extra:
         words = [f"{what}: {which}" for what, which in
                  (("missing", missing), ("not known from fit", extra)) if which]  # fmt: skip

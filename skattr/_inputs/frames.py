@@ -14,7 +14,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 
-from skattr._inputs.values import as_objects, is_missing, settle, settle_one
+from skattr._inputs.values import as_objects, is_missing, settle
 
 NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal", "empty")
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
@@ -22,7 +22,7 @@ FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 def is_frame(X: Any) -> bool:
     """Tell whether X is an eager data frame."""
-    if isinstance(X, np.ndarray):  # narwhals takes its time to say so
+    if isinstance(X, np.ndarray):  # narwhals is slow to tell
         return False
     return isinstance(X, pd.DataFrame) or nw.dependencies.is_into_dataframe(X)
 
@@ -167,7 +167,7 @@ def is_level(X: Any, k: int) -> bool:
     kind = values.dtype
     if kind.kind == "O" and not isinstance(
         kind, pd.CategoricalDtype | pd.StringDtype
-    ):  # what it holds tells
+    ):  # its values decide
         return pd.api.types.infer_dtype(values, skipna=True) not in NUMBERS
     return not pd.api.types.is_any_real_numeric_dtype(kind) and not (
         pd.api.types.is_datetime64_any_dtype(kind) or pd.api.types.is_timedelta64_dtype(kind)
@@ -315,10 +315,10 @@ def pin(Z: Any, x: Any, columns: tuple[int, ...]) -> Any:
     """Return a copy of Z with some columns set to their values in x, which is one row."""
     rows = np.zeros(len(Z), np.intp)
     values = {k: settle(column(x, k), column(Z, k)) for k in columns}
-    return _with(copy(Z), {k: take_values(value, rows) for k, value in values.items()})
+    return set_columns(copy(Z), {k: take_values(value, rows) for k, value in values.items()})
 
 
-def _with(X: Any, columns: dict[int, Any]) -> Any:
+def set_columns(X: Any, columns: dict[int, Any]) -> Any:
     """Return X with some columns set to settled values."""
     if isinstance(X, pd.DataFrame):
         X = X.copy(deep=False)
@@ -368,50 +368,6 @@ def _alike(X: Any, first: Any) -> Any:
     return X
 
 
-def one_row(point: Any, like: Any) -> Any:
-    """Return a point (array, dict, Series, one-row frame) as a row of the same kind as `like`."""
-    names = labels(like)
-    values = _named_values(point, names)
-    missing = [name for name in names if name not in values]
-    if missing:
-        raise ValueError(f"the Baseline's point has no value for {missing}")
-    unknown = [name for name in values if name not in set(names)]
-    if unknown:
-        raise ValueError(f"the Baseline's point names unknown columns {unknown}; X has {names}")
-    row = take_rows(like, np.zeros(1, np.intp))
-    if isinstance(row, pd.DataFrame):
-        row = row.reset_index(drop=True)
-    return _with(row, {
-        k: settle_one(values[name], column(like, k), f"the Baseline's value of column {name!r}")
-        for k, name in enumerate(names)
-    })  # fmt: skip
-
-
-def _named_values(point: Any, names: list) -> dict:
-    """Return the values of a point by column, none of them cast to the dtype of another."""
-    if is_frame(point) or (isinstance(point, np.ndarray) and point.ndim == 2):
-        if len(point) != 1:
-            raise ValueError(f"a Baseline is one point, this one has {len(point)} rows")
-    if is_frame(point):
-        return {name: to_list(column(point, k))[0] for k, name in enumerate(labels(point))}
-    if isinstance(point, dict):
-        return point
-    if isinstance(point, pd.Series):
-        return dict(zip(point.index, point.to_list(), strict=True))
-    whole = isinstance(point, np.ndarray) or np.ndim(point) != 1
-    array = np.asarray(point) if whole else as_objects(point)
-    array = array[0] if array.ndim == 2 else array
-    if array.ndim != 1:
-        raise ValueError(f"a Baseline is one point, this one has shape {array.shape}")
-    _check_length(len(array), names)
-    return dict(zip(names, array.tolist(), strict=True))
-
-
-def _check_length(length: int, names: list) -> None:
-    if length != len(names):
-        raise ValueError(f"the Baseline's point has {length} values, X has {len(names)} columns")
-
-
 def sorted_values(values: Any) -> np.ndarray:
     """Return the distinct values of a column that are not missing, sorted where they can be."""
     if isinstance(dtype := getattr(values, "dtype", None), np.dtype) and dtype in FLOATS:
@@ -435,7 +391,7 @@ def with_columns(row: Any, columns: dict[int, Any]) -> Any:
     rows = take_rows(row, np.zeros(n, np.intp))
     if isinstance(row, pd.DataFrame):
         rows = rows.reset_index(drop=True)
-    return _with(rows, {k: settle(values, column(row, k)) for k, values in columns.items()})
+    return set_columns(rows, {k: settle(values, column(row, k)) for k, values in columns.items()})
 
 
 def settled(X: Any, row: Any) -> Any:
@@ -446,7 +402,7 @@ def settled(X: Any, row: Any) -> Any:
     columns = {k: settle(column(X, k), column(row, k)) for k in other}
     if not other:
         return X
-    return _with(X if is_frame(X) else np.empty(X.shape, row.dtype), columns)
+    return set_columns(X if is_frame(X) else np.empty(X.shape, row.dtype), columns)
 
 
 def wider(X: Any, row: Any) -> list[int]:
@@ -508,20 +464,20 @@ def unusual(X: Any, words: bool = True) -> str:
 
     Without `words`, columns of words are taken to be welcome.
     """
-    found = []
+    remarks = []
     for k, name in enumerate(labels(X)):
         try:
             values = to_float(column(X, k))
         except Exception:  # each library has errors of its own
             if words:
-                found.append(f"column {name!r} holds values that are not numbers")
+                remarks.append(f"column {name!r} holds values that are not numbers")
             continue
         missing = np.isnan(values)
         size = np.abs(values[~missing])
         if missing.any():
-            found.append(f"column {name!r} has missing values")
+            remarks.append(f"column {name!r} has missing values")
         if np.isinf(size).any():
-            found.append(f"column {name!r} has infinite values")
+            remarks.append(f"column {name!r} has infinite values")
         elif (size > np.finfo(np.float32).max).any():
-            found.append(f"column {name!r} has values beyond float32")
-    return f" ({'; '.join(found)})" if found else ""
+            remarks.append(f"column {name!r} has values beyond float32")
+    return f" ({'; '.join(remarks)})" if remarks else ""

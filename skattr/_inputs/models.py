@@ -90,9 +90,9 @@ def is_fitted(estimator: Any) -> bool:
         return True
     try:
         check_is_fitted(estimator)
-    except NotFittedError:  # which scikit-learn says of sums of CatBoost models too
-        own = getattr(estimator, "is_fitted", None)
-        return callable(own) and bool(own())
+    except NotFittedError:  # scikit-learn raises it for sums of CatBoost models too
+        says_fitted = getattr(estimator, "is_fitted", None)
+        return callable(says_fitted) and bool(says_fitted())
     return True
 
 

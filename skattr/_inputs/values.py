@@ -195,10 +195,10 @@ def held(series: pd.Series, dtype: Any) -> tuple[pd.Series, np.ndarray]:
 def _one_by_one(series: pd.Series, missing: np.ndarray, dtype: Any) -> tuple[pd.Series, np.ndarray]:
     """Bring each distinct value to a dtype."""
     kinds, distinct = pd.factorize(_plain_array(series))
-    found = [_one(value, dtype) for value in distinct]
-    fits = np.array([value is not None for value in found] + [_takes_missing(dtype)], bool)
-    filler = next((value for value in found if value is not None), None)
-    values = [filler if value is None else value for value in found]
+    held_values = [_one(value, dtype) for value in distinct]
+    fits = np.array([value is not None for value in held_values] + [_takes_missing(dtype)], bool)
+    filler = next((value for value in held_values if value is not None), None)
+    values = [filler if value is None else value for value in held_values]
     if filler is None and not _takes_missing(dtype):
         return series, fits[kinds]
     # what is missing, or does not fit, is missing here
@@ -233,7 +233,7 @@ def _places(series: pd.Series, categories: pd.Index) -> np.ndarray:
         among = np.append(_places(pd.Series(series.cat.categories), categories), -1)
         return among[series.cat.codes.to_numpy()]
     kinds, distinct = pd.factorize(_plain_array(series))
-    known = {category: place for place, category in enumerate(categories.tolist())}
+    known = {category: position for position, category in enumerate(categories.tolist())}
     among = np.array([known.get(value, -1) for value in pd.Series(distinct).tolist()] + [-1], int)
     return among[kinds]
 

@@ -47,7 +47,7 @@ def in_order(function: Callable, items: Iterable, n_jobs: int | None) -> Iterato
 
 def in_workers(tasks: Iterable, n_jobs: int | None) -> Iterator[Any]:
     """Yield the results of joblib's delayed calls."""
-    if effective_n_jobs(n_jobs) == 1:  # joblib takes its time for each call
+    if effective_n_jobs(n_jobs) == 1:  # joblib has a cost per call
         yield from (function(*args, **kwargs) for function, args, kwargs in tasks)
     else:
         # the results of some backends come all at once

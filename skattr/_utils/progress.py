@@ -57,7 +57,7 @@ class Progress:
             self._bar.update(steps)
 
     def _show(self) -> None:
-        from tqdm.auto import tqdm  # takes its time to import
+        from tqdm.auto import tqdm  # slow to import
 
         if self.hint:
             tqdm.write(self.hint, file=sys.stderr)

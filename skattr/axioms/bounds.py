@@ -19,6 +19,7 @@ import numpy as np
 from scipy.stats import qmc
 
 from skattr._inputs import frames
+from skattr._inputs.points import one_row
 from skattr.axioms.check import check
 from skattr.measures import Measure
 from skattr.metrics.solution_sets import as_box
@@ -130,7 +131,7 @@ def bound(
         if point.shape != (d,) or (point < box[:, 0]).any() or (point > box[:, 1]).any():
             raise ValueError(f"{name} must be a point of the domain, which has {d} columns, got "
                              f"{point.tolist()}; give domain")  # fmt: skip
-    row = frames.one_row(x, X)
+    row = one_row(x, X)
     table = check(measure, X, sample_weight=sample_weight, baseline=baseline, points=row,
                   domain=box)  # fmt: skip
     needed = [table[name].holds for name in ("sensitivity", "completeness")]

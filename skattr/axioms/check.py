@@ -11,6 +11,7 @@ import numpy as np
 
 from skattr._inputs import frames
 from skattr._inputs.checks import read_domain
+from skattr._inputs.points import one_row
 from skattr.axioms import single, together
 from skattr.axioms.integrands import completely_monotone
 from skattr.axioms.support import off_support
@@ -89,7 +90,7 @@ def check(
     written = Decomposition(as_measure(measure), X, sample_weight, read_domain(domain, names))
     checked = frames.as_table(points, "points") if points is not None else _some_rows(written)
     rows = [frames.take_rows(checked, slice(i, i + 1)) for i in range(len(checked))]
-    base = None if baseline is None else frames.one_row(baseline, X)
+    base = None if baseline is None else one_row(baseline, X)
     cases = [
         [
             single.Case(mu, j, row, written.numbers.of(x)[0], written.numbers)

@@ -42,9 +42,9 @@ class BackgroundErrors:
             known = np.ones(len(frame), bool)
             if "kind" in frame:
                 known = (frame["kind"] != "other").to_numpy()
-            found = self.at(centered, values_in(frame[known], self.example))
-            errors = np.full((len(frame), found.shape[1]), np.nan)
-            errors[known] = found
+            known_errors = self.at(centered, values_in(frame[known], self.example))
+            errors = np.full((len(frame), known_errors.shape[1]), np.nan)
+            errors[known] = known_errors
             self._of_table[centered] = errors
         return self._of_table[centered]
 
@@ -69,8 +69,8 @@ def values_in(frame: pd.DataFrame, example: Any) -> Any:
     ends = ~missing & ((upper == np.inf) if upper.dtype.kind == "f" else upper.isna()).to_numpy()
     begins = (lower[ends] > -np.inf) if lower.dtype.kind == "f" else lower[ends].notna()
     if ends.any() and not begins.all():  # one step from end to end
-        own = frames.to_array(example)[0]
-        return frames.as_column([np.nan if gone else own for gone in missing])
+        value = frames.to_array(example)[0]
+        return frames.as_column([np.nan if gone else value for gone in missing])
     upper = upper.copy()
     if lower.dtype.kind == "f":
         upper[ends] = lower[ends] + BEYOND * np.maximum(lower[ends].abs(), 1.0)

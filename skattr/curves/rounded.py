@@ -50,10 +50,10 @@ class RoundedSteps(ColumnFunction):
     @override
     def at(self, codes: np.ndarray | None, values: Any) -> tuple[np.ndarray, np.ndarray]:
         values = np.asarray(values, float)
-        found = self.values[np.searchsorted(self.ends[1:-1], values, side="left")]
+        result = self.values[np.searchsorted(self.ends[1:-1], values, side="left")]
         if self.missing is not None:
-            found[np.isnan(values)] = self.missing
-        return found, NO_ROWS
+            result[np.isnan(values)] = self.missing
+        return result, NO_ROWS
 
     @override
     def table(self) -> tuple[pd.DataFrame, np.ndarray]:

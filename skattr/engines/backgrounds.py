@@ -58,6 +58,14 @@ def find_moments(background: Background, pieces: Pieces) -> Moments:
     return background.remember("moments", pieces, lambda: _moments(background, pieces))
 
 
+def rows_or_bins(measure: Any) -> tuple[Background, RowWeights | None, bool]:
+    """Return the background, its weights by bin if there are any, and if columns are pinned."""
+    if "bins" in measure.views:
+        return *measure.bins(), True
+    background, pinned = measure.rows()
+    return background, None, pinned
+
+
 def merge_weights(a: Any, b: Any) -> RowWeights | None:
     """Return the weights of the rows of two states, None if they do not depend on x."""
     if a.row_weights is None or b.row_weights is None:

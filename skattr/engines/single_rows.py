@@ -136,8 +136,8 @@ def _linked(pieces: Linked, rows: Rows, k: int, points: Any) -> Functions | None
     margins = MARGINS[type(inner)](inner, rows, k)
 
     def at(values: Any) -> np.ndarray:
-        found = margins(values).reshape(-1, inner.n_outputs)
-        return pieces.outputs(found).reshape(len(values), -1)
+        inner_margins = margins(values).reshape(-1, inner.n_outputs)
+        return pieces.outputs(inner_margins).reshape(len(values), -1)
 
     return [_evaluated(pieces, k, points, at)]
 

@@ -15,22 +15,22 @@ def add_rows(inputs, weights, bins, supports, gammas, starts, totals, others):
     Attribution a has the inputs starts[a] to starts[a + 1]. The exponents of the other attributions
     are added up from both sides, never subtracted. others may have no attributions.
     """
-    own, before = np.empty(len(starts) - 1), np.zeros(len(starts))
-    _add_rows(inputs, weights, bins, supports, gammas, starts, totals, others, own, before)
+    exponents, before = np.empty(len(starts) - 1), np.zeros(len(starts))
+    _add_rows(inputs, weights, bins, supports, gammas, starts, totals, others, exponents, before)
 
 
 @kernel
-def _add_rows(inputs, weights, bins, supports, gammas, starts, totals, others, own, before):
-    n, g = inputs.shape[0], own.shape[0]
+def _add_rows(inputs, weights, bins, supports, gammas, starts, totals, others, exponents, before):
+    n, g = inputs.shape[0], exponents.shape[0]
     for first in range(0, n, TILE):
         for m in range(supports.shape[0]):
             for r in range(first, first + TILE if first + TILE < n else n):
                 for a in range(g):
-                    own[a] = 0.0
+                    exponents[a] = 0.0
                     for i in range(starts[a], starts[a + 1]):
                         gap = inputs[r, i] - supports[m, i]
-                        own[a] += gammas[i] * gap * gap
-                    before[a + 1] = before[a] + own[a]
+                        exponents[a] += gammas[i] * gap * gap
+                    before[a + 1] = before[a] + exponents[a]
                 whole = weights[r] * math.exp(-before[g])
                 totals[m] += whole
                 after = 0.0
@@ -39,7 +39,7 @@ def _add_rows(inputs, weights, bins, supports, gammas, starts, totals, others, o
                         others[m, a, bins[a, r]] += whole
                     else:
                         others[m, a, bins[a, r]] += weights[r] * math.exp(-before[a] - after)
-                        after += own[a]
+                        after += exponents[a]
 
 
 @kernel

@@ -26,7 +26,7 @@ OPTIONS: dict[str, Any] = {
     "no_cfunc_wrapper": True,
     "_nrt": False,
 }
-_njit: Any = njit  # its annotations lack `_nrt` and the options about wrappers
+_njit: Any = njit  # numba's annotations lack `_nrt` and the options about wrappers
 PATIENCE = 1.0  # seconds of compiling after which there is a message
 
 DISABLED: bool = config.DISABLE_JIT  # type: ignore[attr-defined]

@@ -43,8 +43,8 @@ class LocalEffects:
             width = np.diff(self.numbers)
             share = np.clip((x[:, None] - self.numbers[:-1]) / width, 0.0, 1.0)
             return np.where(np.isnan(x)[:, None], 0.0, share - self.center)
-        place = {level: i for i, level in enumerate(frames.to_list(self.ends))}
-        at = np.array([place.get(value, -1) for value in frames.to_list(values)])
+        position = {level: i for i, level in enumerate(frames.to_list(self.ends))}
+        at = np.array([position.get(value, -1) for value in frames.to_list(values)])
         reached = (np.arange(1, K + 1) <= at[:, None]).astype(float)
         return np.where(at[:, None] < 0, 0.0, reached - self.center)
 
@@ -181,7 +181,7 @@ def _of_numbers(background: Background, k: int, n_bins: int) -> LocalEffects:
     effect = np.maximum(np.searchsorted(ends, values[order], side="left") - 1, 0)
     total = np.bincount(effect, background.weights[order], K)[:K]
     mass = total / total.sum() if K else total
-    if K == 0:  # one value, or none: nothing to accumulate
+    if K == 0:  # at most one value: nothing to accumulate
         order, effect = order[:0], effect[:0]
     center = mass[::-1].cumsum()[::-1] - mass / 2
     weight = background.weights[order] / total[effect] if K else np.empty(0)
@@ -198,8 +198,8 @@ def _of_levels(background: Background, k: int) -> LocalEffects:
     known = frames.level_order(background.X, k)
     by_name = sorted(levels, key=lambda level: (not _is_real(level), _key(level)))
     ordered = [level for level in known if level in levels] if known is not None else by_name
-    place = {level: i for i, level in enumerate(ordered)}
-    at = np.array([place[value] if here else -1
+    position = {level: i for i, level in enumerate(ordered)}
+    at = np.array([position[value] if here else -1
                    for value, here in zip(column, present, strict=True)], int)  # fmt: skip
     K = max(len(ordered) - 1, 0)
     both = [np.flatnonzero((at == m) | (at == m + 1)) for m in range(K)]

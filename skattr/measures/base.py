@@ -90,7 +90,7 @@ class Measure(BaseEstimator):
     of_ranges = False
     effect = ""
     dependent_: tuple[tuple[int, int, float], ...] = ()
-    __array_ufunc__ = None  # so that numpy scalars leave `*` to us
+    __array_ufunc__ = None  # so that numpy scalars call our `__rmul__`
 
     def fit(
         self,
@@ -160,7 +160,11 @@ class Measure(BaseEstimator):
         return None
 
     def reference(self) -> Measure:
-        """Return the probability that `Explanation.centered` subtracts the integral of."""
+        """Return the `Expectation` that `Explanation.centered` subtracts the integral of.
+
+        If its law is "joint", the views "rows" and "bins" must give all rows of the background,
+        with their weights: engines take the mean over the rows of a view for it.
+        """
         raise NotImplementedError
 
     def in_words(self) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from skattr._inputs import frames
+from skattr._inputs.points import one_row
 from skattr.measures.background import Background
 from skattr.measures.base import Measure
 from skattr.measures.factors.laws import Empirical, Interval, uniform_law
@@ -199,7 +200,7 @@ class Baseline(Measure):
         self.point = point
 
     def _learn(self, background: Background, attributions: Sequence[tuple[int, ...]]) -> None:
-        self.background_ = Background(frames.one_row(self.point, background.X), np.ones(1))
+        self.background_ = Background(one_row(self.point, background.X), np.ones(1))
 
     def rows(self) -> RowsView:
         """Return the point as a background of one row."""

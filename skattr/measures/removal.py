@@ -72,10 +72,10 @@ class Removal(Measure):
             sources.append(source)
             shares.append(share)
         source = np.concatenate(sources)  # -1: the row itself
-        own = np.repeat(np.arange(n), len(source))[:, None]
+        rows = np.repeat(np.arange(n), len(source))[:, None]
         tiled = np.tile(source, (n, 1))
-        points = frames.mixed(frames.concatenate([X, Z]), np.where(tiled < 0, own, n + tiled))
-        return AtomsView(points, np.tile(np.concatenate(shares, axis=1), n), own[:, 0])
+        points = frames.mixed(frames.concatenate([X, Z]), np.where(tiled < 0, rows, n + tiled))
+        return AtomsView(points, np.tile(np.concatenate(shares, axis=1), n), rows[:, 0])
 
     def reference(self) -> Measure:
         """Return P."""

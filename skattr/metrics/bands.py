@@ -157,14 +157,14 @@ class Band:
             places = pd.DataFrame({"level": pd.Series(levels, dtype=object), "kind": "level"})
             return self._with_special(places, self._evaluated(levels), {"kind": "missing"})
         columns = [table["x" if "x" in table else "upper"] for table in tables]
-        found = np.unique(np.concatenate([column.to_numpy() for column in columns]))
-        found = found[np.isfinite(found)] if found.dtype.kind == "f" else found
+        points = np.unique(np.concatenate([column.to_numpy() for column in columns]))
+        points = points[np.isfinite(points)] if points.dtype.kind == "f" else points
         most = DENSE if self.kind == "linear" else MOST
-        if len(found) > most:
-            found = found[np.linspace(0, len(found) - 1, most).round().astype(int)]
+        if len(points) > most:
+            points = points[np.linspace(0, len(points) - 1, most).round().astype(int)]
         if self.kind == "linear":  # a spread is not linear between knots
-            found = np.union1d(found, np.linspace(found[0], found[-1], BETWEEN))
-        return self._with_special(pd.DataFrame({"x": found}), self._evaluated(found), {})
+            points = np.union1d(points, np.linspace(points[0], points[-1], BETWEEN))
+        return self._with_special(pd.DataFrame({"x": points}), self._evaluated(points), {})
 
     def _with_special(
         self, places: pd.DataFrame, values: np.ndarray, words: dict[str, str]
@@ -173,13 +173,13 @@ class Band:
         known = [name for table in self._tables for name in table.special]
         for name in dict.fromkeys(known):
             everywhere = [table.at_special(name) for table in self._tables]
-            found = [value for value in everywhere if value is not None]
-            if len(found) < len(everywhere):
+            known_values = [value for value in everywhere if value is not None]
+            if len(known_values) < len(everywhere):
                 continue
             line: dict[str, Any] = {"level": name[0], "kind": name[1]} if "kind" in words else words
             line = {column: line.get(column, np.nan) for column in places}
             places = pd.concat([places, pd.DataFrame([line])], ignore_index=True)
-            values = np.concatenate([values, np.stack(found)[:, None]], axis=1)
+            values = np.concatenate([values, np.stack(known_values)[:, None]], axis=1)
         return places, values
 
 

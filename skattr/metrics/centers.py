@@ -8,6 +8,7 @@ import numpy as np
 
 from skattr._inputs import frames
 from skattr._inputs.checks import read_domain
+from skattr._inputs.points import one_row
 from skattr.measures import Measure, as_measure
 from skattr.measures.signed.decomposition import Decomposition
 
@@ -77,7 +78,7 @@ def first_moments(
     X = frames.as_table(X)
     names = frames.labels(X)
     fitted = Decomposition(as_measure(measure), X, sample_weight, read_domain(domain, names))
-    row = frames.take_rows(X, slice(0, 1)) if x is None else frames.one_row(x, X)
+    row = frames.take_rows(X, slice(0, 1)) if x is None else one_row(x, X)
     measures = fitted.at(row)
     moments = np.stack([mu.moments for mu in measures])
     unknown = [names[k] for k in np.flatnonzero(~np.isfinite(moments).all(axis=0))]

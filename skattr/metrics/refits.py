@@ -135,9 +135,9 @@ def _refit(
         return explainer.fit(background)
     counts = np.bincount(rows, minlength=len(X)).astype(float)
     counts = counts if background is None else (counts == 0).astype(float)
-    own = np.flatnonzero(counts)
+    kept = np.flatnonzero(counts)
     counts = counts if weights is None else counts * weights
-    return explainer.fit(frames.take_rows(X, own), sample_weight=counts[own])
+    return explainer.fit(frames.take_rows(X, kept), sample_weight=counts[kept])
 
 
 @dataclass

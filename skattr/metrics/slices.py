@@ -135,16 +135,16 @@ class Slices:
     @classmethod
     def _cut(cls, codes: np.ndarray, distinct: Any, ends: np.ndarray, edges: list) -> Slices:
         """Return intervals up to and including each edge, which follows `ends` distinct values."""
-        place = np.searchsorted(ends, codes, side="right")  # (n,) intervals, empty ones too
+        interval = np.searchsorted(ends, codes, side="right")  # (n,) intervals, empty ones too
         low, high = distinct[0], distinct[-1]
         labels: list[Any] = []
         numbers = np.full(len(edges) + 1, -1)
-        for p in np.unique(place[codes >= 0]).tolist():
+        for p in np.unique(interval[codes >= 0]).tolist():
             numbers[p] = len(labels)
             first = p == 0
             lower, upper = low if first else edges[p - 1], high if p == len(edges) else edges[p]
             labels.append(pd.Interval(lower, upper, closed="both" if first else "right"))
-        return cls(labels, "interval", np.where(codes < 0, -1, numbers[place]))
+        return cls(labels, "interval", np.where(codes < 0, -1, numbers[interval]))
 
     def __iter__(self) -> Any:
         """Yield the label, the kind and the rows of each slice; missing ones come last."""

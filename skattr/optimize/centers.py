@@ -110,7 +110,7 @@ def optimal_center(weights: Any, j: int, metric: str = "recall", *, alpha: float
     center, margin = _widest(wanted, sides)
     total = float(price.sum())
     empty = bool(bound < total - 1e-6 * price.min())
-    if not empty and len(wanted.near) and margin <= TOLERANCE:  # is a strict condition met at all?
+    if not empty and len(wanted.near) and margin <= TOLERANCE:  # is a strict condition met?
         center, margin = _strictly(wanted)
         empty = margin <= TOLERANCE
     met = np.ones(len(models), bool)

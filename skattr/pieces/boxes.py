@@ -310,7 +310,7 @@ def _centred(part: Trees, constant: np.ndarray) -> np.ndarray:
     """Return the values less each tree's median leaf, which is added to the constant."""
     n_leaves = part.n_leaves()
     trees = np.split(part.values, np.cumsum(n_leaves)[:-1])
-    # the upper median, without the overhead of np.median, which small trees feel
+    # the upper median, without the overhead of np.median, which matters for small trees
     medians = np.array([np.partition(v, len(v) // 2, axis=0)[len(v) // 2] for v in trees])
     width = part.values.shape[1]
     for output in np.unique(part.outputs):

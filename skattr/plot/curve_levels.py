@@ -28,8 +28,8 @@ def arranged(lines: list[Line], order: tuple | None, column: Column | None) -> l
             sizes.setdefault(level, value)
     order = order if order is not None or column is None else column.order
     if order is not None:
-        place = {level: p for p, level in enumerate(order)}
-        levels = sorted(sizes, key=lambda level: place.get(level, len(place)))
+        position = {level: p for p, level in enumerate(order)}
+        levels = sorted(sizes, key=lambda level: position.get(level, len(position)))
     elif on_axis([*sizes]):
         levels = sorted(sizes)
     else:
@@ -61,7 +61,7 @@ def draw_levels(
                color=drawing.GREY, transform=ax.get_xaxis_transform())  # fmt: skip
         if thin is not None:
             few = np.unique(where[thin & (where >= 0)])
-            entries += shade(ax, [(place - 0.5, 1.0) for place in few])
+            entries += shade(ax, [(position - 0.5, 1.0) for position in few])
     ax.set_xlim(-0.6, len(levels) - 0.4)
     _name_levels(ax, [drawing.raw_text(level, 24) for level in levels], weights)
     return entries

@@ -85,35 +85,35 @@ def curve(
     bmi
     442 rows
     """
-    given, names = _as_list(curves, labels)
+    all_curves, names = _as_list(curves, labels)
     if centered is None:
-        centered = all(one.offset is not None for one in given)
+        centered = all(one.offset is not None for one in all_curves)
     check_flag("centered", centered)
-    outputs = _outputs(given, output)
+    outputs = _outputs(all_curves, output)
     sets = [
-        [as_line(one, name, o, centered) for one, name in zip(given, names, strict=True)]
+        [as_line(one, name, o, centered) for one, name in zip(all_curves, names, strict=True)]
         for o in outputs
     ]
-    bands = as_bands(band, given, outputs, centered)
+    bands = as_bands(band, all_curves, outputs, centered)
     lines = sets[0]
     of_levels = _are_of_levels(lines)
     column = None
     if data is not None:
-        data = _column_of(data, given[0].feature)
+        data = _column_of(data, all_curves[0].feature)
         if all(line.has_no_jump for line in lines):  # the model ignores the column
-            dates = as_column(data, given[0].feature).dates
+            dates = as_column(data, all_curves[0].feature).dates
             for line in (line for some in sets for line in some):
                 line.dates = dates
-        column = as_column(data, given[0].feature, of_levels, lines[0].dates)
+        column = as_column(data, all_curves[0].feature, of_levels, lines[0].dates)
     elif support is not None:
         raise ValueError("support needs data: pass the values that it belongs to as data=")
     thin = _thin(support, column)
-    drop_unknown(sets, given, column)
-    order = arranged(lines, given[0].order, column) if of_levels else None
+    drop_unknown(sets, all_curves, column)
+    order = arranged(lines, all_curves[0].order, column) if of_levels else None
 
     wide = 0.0 if order is None else 1.3 + 0.135 * len(order)
     size, panel = (min(max(6.4, wide), 14.0), 4.0), (min(max(4.4, wide), 6.4), 4.0)
-    panels = drawing.Panels.of(ax, [given[0].output_names[o] for o in outputs], size, panel)
+    panels = drawing.Panels.of(ax, [all_curves[0].output_names[o] for o in outputs], size, panel)
     for drawn, around, axes, o in zip(sets, bands, panels.axes, outputs, strict=True):
         if order is None:
             entries = draw_numbers(axes, drawn, column, thin)
@@ -121,13 +121,13 @@ def curve(
             entries = draw_levels(axes, drawn, order, column, thin)
         entries += draw_bands(axes, around, drawn, order)
         _limit(axes, drawn, around, column, centered or order is not None)
-        _write(axes, given, lines[0].unit, column, o, centered)
+        _write(axes, all_curves, lines[0].unit, column, o, centered)
         if entries and o == outputs[-1]:
             if order is not None and band is not None:  # error bars may be anywhere
                 drawing.legend_above(axes, entries, len(outputs) > 1)
             else:
                 drawing.legend(axes, entries)
-    panels.share("y", given[0].scale)
+    panels.share("y", all_curves[0].scale)
     return panels.result()
 
 
@@ -146,23 +146,24 @@ def _as_list(curves: Any, labels: Any) -> tuple[list[Curve], list[str | None]]:
         labels = list(curves) if labels is None else labels
         curves = list(curves.values())
     several = np.iterable(curves) and not isinstance(curves, str)
-    given = list(curves) if several else [curves]
-    wrong = [brief(one) for one in given if not isinstance(one, Curve)]
-    if wrong or not given:
+    all_curves = list(curves) if several else [curves]
+    wrong = [brief(one) for one in all_curves if not isinstance(one, Curve)]
+    if wrong or not all_curves:
         raise TypeError(
             "curves must be a Curve, such as explainer.curve('name'), or a list or dict of them; "
             f"got {wrong[0] if wrong else brief(curves)}"
         )
     if labels is None:
-        labels = _default_labels(given)
-    if isinstance(labels, str) or len(labels) != len(given):
+        labels = _default_labels(all_curves)
+    if isinstance(labels, str) or len(labels) != len(all_curves):
         raise ValueError(
-            f"labels must have one name per curve, got {len(given)} curves, but labels={labels!r}"
+            f"labels must have one name per curve, got {len(all_curves)} curves, but "
+            f"labels={labels!r}"
         )
-    features = list(dict.fromkeys(str(one.feature) for one in given))
+    features = list(dict.fromkeys(str(one.feature) for one in all_curves))
     if len(features) > 1:
         raise ValueError(f"all curves must be of one column, got {features}")
-    return given, [None if label is None else drawing.shorten(label, 60) for label in labels]
+    return all_curves, [None if label is None else drawing.shorten(label, 60) for label in labels]
 
 
 def _column_of(data: Any, feature: Any) -> Any:
@@ -175,20 +176,20 @@ def _column_of(data: Any, feature: Any) -> Any:
     return frames.column(data, names.index(feature))
 
 
-def _default_labels(given: list[Curve]) -> Sequence[str | None]:
+def _default_labels(all_curves: list[Curve]) -> Sequence[str | None]:
     """Return the names of the measures or, where some are equal, numbers."""
-    if len(given) == 1:
+    if len(all_curves) == 1:
         return [None]
-    measures = [one.measure_name for one in given]
+    measures = [one.measure_name for one in all_curves]
     if all(measures) and len({*measures}) == len(measures):
         return measures
-    return [f"curve {i + 1}" for i in range(len(given))]
+    return [f"curve {i + 1}" for i in range(len(all_curves))]
 
 
-def _outputs(given: list[Curve], output: Any) -> list[int]:
+def _outputs(all_curves: list[Curve], output: Any) -> list[int]:
     """Return the positions of the outputs to draw, which all curves have."""
-    names = given[0].output_names
-    for one in given:
+    names = all_curves[0].output_names
+    for one in all_curves:
         if one.output_names != names:
             raise ValueError(
                 f"all curves must be of the same outputs, got {names} and {one.output_names}"
@@ -232,18 +233,18 @@ def _limit(
 
 def _write(
     ax: Axes,
-    given: list[Curve],
+    all_curves: list[Curve],
     unit: str,
     column: Column | None,
     o: int,
     centered: bool,
 ) -> None:
     """Write the labels of the axes."""
-    label = drawing.shorten(given[0].feature) + unit
+    label = drawing.shorten(all_curves[0].feature) + unit
     if column is not None:
         label += f"\n{column.describe()}"
     drawing.label_x(ax, label, years=True)
-    units = {(one.scale, one.output_names[o]) for one in given}
+    units = {(one.scale, one.output_names[o]) for one in all_curves}
     words = "attribution, centred" if centered else "attribution"
     if len(units) == 1:
         words = drawing.value_label(centered, *units.pop())

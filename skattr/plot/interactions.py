@@ -122,10 +122,10 @@ def _columns(table: pd.Series) -> list[Any]:
 def _draw_matrix(ax: Axes, table: pd.Series) -> None:
     """Draw the pairs as squares of a matrix; those that are not drawn stay empty."""
     columns = _columns(table)
-    place = {label: p for p, label in enumerate(columns)}
+    position = {label: p for p, label in enumerate(columns)}
     matrix = np.full((len(columns), len(columns)), np.nan)
     for (a, b), size in table.items():
-        matrix[place[a], place[b]] = matrix[place[b], place[a]] = size
+        matrix[position[a], position[b]] = matrix[position[b], position[a]] = size
     top = max(float(table.max()), 1e-3)
     ax.imshow(matrix, cmap="Blues", vmin=0, vmax=top, aspect="auto")
     for (p, q), size in np.ndenumerate(matrix):

@@ -53,9 +53,9 @@ class SurfaceAxis:
         assert self.column is not None
         if self.names is not None:
             texts = [drawing.raw_text(level, 24) for level in self.column.levels or ()]
-            place = {name: p for p, name in enumerate(self.names)}
-            at = np.array([place.get(text, np.nan) for text in texts], float)
-            at[self.column.missing] = place.get("missing", np.nan)
+            position = {name: p for p, name in enumerate(self.names)}
+            at = np.array([position.get(text, np.nan) for text in texts], float)
+            at[self.column.missing] = position.get("missing", np.nan)
             return at
         beside = np.nan if self.missing is None else np.mean(self.missing)
         return np.where(self.column.missing, beside, self.column.numbers)

@@ -149,8 +149,8 @@ def _keys(data: Any, k: int, values: pd.Series) -> np.ndarray | None:
     """Return numbers in the order of the values, or None if the values have no order."""
     order = frames.level_order(data, k)
     if order is not None:
-        place = {level: p for p, level in enumerate(order)}
-        return np.array([place[value] for value in values])
+        position = {level: p for p, level in enumerate(order)}
+        return np.array([position[value] for value in values])
     kind = pd.api.types.infer_dtype(values, skipna=True)
     if kind in ("datetime", "datetime64", "date", "timedelta", "timedelta64"):
         return pd.factorize(frames.inferred(values), sort=True)[0]

@@ -13,7 +13,7 @@ from skattr.solution.solution import Solution, solve
 def complements(attributions: Attributions) -> Attributions:
     """Return for each attribution the one of all other columns."""
     every = range(attributions.n_columns)
-    columns = tuple(tuple(k for k in every if k not in own) for own in attributions)
+    columns = tuple(tuple(k for k in every if k not in columns_of) for columns_of in attributions)
     return Attributions(attributions.names, columns, attributions.n_columns)
 
 

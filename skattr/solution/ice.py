@@ -37,8 +37,8 @@ def curves_of_rows(
         for k in columns
     }
     result = []
-    found = row_functions(pieces, encoded, columns, points)
-    for k, functions in zip(columns, found, strict=True):
+    functions_of_columns = row_functions(pieces, encoded, columns, points)
+    for k, functions in zip(columns, functions_of_columns, strict=True):
         if frames.is_boolean(model.row.X, k):
             functions = [Booleans(function) for function in functions]
         linear = functions[0].kind == "linear" and k in seen.points

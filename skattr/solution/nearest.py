@@ -103,11 +103,11 @@ def nearest_level(curve: RowCurve, column: Column, value: Any, met: Met) -> list
     """Return the levels that meet a condition, by share."""
     frame, values = curve.table()
     does = met(values) & (frame["kind"] == "level").to_numpy()
-    found = [
+    levels = [
         Found(level, values[i], column.share_of(level))
         for i, level in zip(np.flatnonzero(does), frame["level"][does], strict=True)
     ]
-    return sorted(found, key=lambda each: -each.share if each.share == each.share else 0.0)
+    return sorted(levels, key=lambda each: -each.share if each.share == each.share else 0.0)
 
 
 def nearest_number(curve: RowCurve, column: Column, value: Any, met: Met) -> list[Found]:

@@ -140,8 +140,8 @@ class Solution:
             return np.empty((0, len(self.base_value)))
         model = self.model
         X = model.rows_with(dict(zip(self.attributions[a], [values], strict=True)))
-        found = self._with_errors(*model.encode(X, model.pieces), [a], options)
-        error = found.centered_background_error if centered else found.background_error
+        estimate = self._with_errors(*model.encode(X, model.pieces), [a], options)
+        error = estimate.centered_background_error if centered else estimate.background_error
         assert error is not None
         return error[:, 0]
 

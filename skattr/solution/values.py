@@ -56,8 +56,8 @@ class Values(NamedTuple):
 def check_finite(values: np.ndarray, names: Sequence[Any]) -> None:
     """Raise, naming the attribution and the row, if values (n, g, k) are not finite."""
     if not np.isfinite(values).all():
-        row, place, _ = np.argwhere(~np.isfinite(values))[0].tolist()
-        raise ValueError(f"the attribution of {names[place]!r} in row {row} {OVERFLOW}")
+        row, attribution, _ = np.argwhere(~np.isfinite(values))[0].tolist()
+        raise ValueError(f"the attribution of {names[attribution]!r} in row {row} {OVERFLOW}")
 
 
 def check_finite_means(mean: np.ndarray, spread: np.ndarray | None) -> None:

@@ -234,7 +234,7 @@ UNFIT = (
 
 @pytest.mark.parametrize(
     "dtype, encoder, model",
-    [pair if i % 4 == 0 else pytest.param(*pair, marks=pytest.mark.slow)
+    [pair if i % 16 == 0 else pytest.param(*pair, marks=pytest.mark.slow)
      for i, pair in enumerate(PAIRS)],
 )  # fmt: skip
 def test_every_row_of_a_curve_is_explain_at_that_value(dtype, encoder, model):

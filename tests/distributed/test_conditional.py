@@ -24,6 +24,7 @@ from skattr.distributed.kinds import source_of
 from skattr.measures import Conditional, Expectation, Shapley
 from skattr.measures.background import Background
 from tests.helpers.frames import assert_same_fit, cut
+from tests.helpers.lanes import quickly
 from tests.helpers.networks import random_perceptron
 
 BY_ROWS = ("kernel", "local_linear", "knn")
@@ -72,6 +73,7 @@ def models():
 
 
 MODELS = models()
+QUICK = ("binned_rows", "binned_additive", "linked_boxes", "finite_sum")
 
 
 def case(name, measure, **parameters):
@@ -136,8 +138,8 @@ def weights_of_rows(measure, sample, sample_weight, Z, ω, k):
     return weights
 
 
-@pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", quickly(MODELS, QUICK))
+@pytest.mark.parametrize("weighted", quickly([False, True], [True]))
 def test_sums_run_over_all_rows(monkeypatch, name, weighted):
     monkeypatch.setattr(fitting, "SAMPLE", SAMPLE)
     explainer, Z = case(name, Conditional())
@@ -165,8 +167,8 @@ def test_sums_run_over_all_rows(monkeypatch, name, weighted):
             np.testing.assert_allclose(support, 1 / (shares**2).sum(), rtol=1e-8)
 
 
-@pytest.mark.parametrize("estimator", BY_ROWS)
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("estimator", quickly(BY_ROWS, ["kernel"]))
+@pytest.mark.parametrize("name", quickly(MODELS, QUICK))
 def test_a_sample_of_all_rows_gives_the_fit_on_all_rows(name, estimator):
     explainer, Z = case(name, Conditional(estimator) - Expectation())
     fitted, whole = distributed.fit(clone(explainer), split(Z, 0)), clone(explainer).fit(Z)

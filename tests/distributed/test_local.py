@@ -84,6 +84,7 @@ def test_measures(name):
         np.testing.assert_allclose(a.spread_, b.spread_, rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", ["uniform", "main_effect"])
 def test_batches_can_be_added_later(measure):
     explainer, X = CASES["pipeline of raw columns"]

@@ -1,6 +1,7 @@
 """Linear and additive models: the library equals the definition, which only asks the model."""
 
 import warnings
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -9,19 +10,15 @@ from scipy import sparse
 from sklearn import linear_model
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import BaggingRegressor, VotingRegressor
-from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
     KBinsDiscretizer,
     MinMaxScaler,
-    OneHotEncoder,
     SplineTransformer,
     StandardScaler,
 )
-from sklearn.svm import LinearSVC, LinearSVR
 
 from skattr import MeasureExplainer
 from skattr.measures import (
@@ -36,133 +33,25 @@ from skattr.measures import (
 )
 from skattr.measures.factors.quadrature import mean_on
 from skattr.pieces import Additive, Linked
-from tests.helpers.comparison import close, cube, flat
+from tests.helpers.additive_models import (
+    ALL,
+    DENSE,
+    PREPARATIONS,
+    SCORE,
+    TARGETS,
+    fitted_model,
+)
+from tests.helpers.comparison import agrees as agrees_with
 from tests.helpers.promises import batches_equal_one_fit, no_bit_changes
-from tests.oracle import Oracle, described
+from tests.helpers.towns import GAPS, X
+from tests.oracle import Oracle
 
 pytestmark = pytest.mark.filterwarnings("ignore:Found unknown categories")
 
 
-# -- data and models -----------------------------------------------------------------------------
-
-rng = np.random.default_rng(0)
-N = 60
-X = pd.DataFrame(
-    {
-        "age": rng.normal(40, 10, N).round(1),
-        "size": rng.normal(size=N),
-        "city": pd.Series(rng.choice(["Ulm", "Bonn", "Kiel"], N), dtype="str"),
-        "code": rng.integers(1, 5, N),
-    }
+agrees = partial(
+    agrees_with, engines={"additive", "evaluation"}, oracle=partial(Oracle, breaks=[[]] * 4)
 )
-EFFECT = X["city"].map({"Ulm": 1.0, "Bonn": -2.0, "Kiel": 0.5}).to_numpy()
-SCORE = 0.1 * X["age"].to_numpy() + X["size"].to_numpy() ** 2 + EFFECT + 0.3 * X["code"].to_numpy()
-TARGETS = {
-    "number": SCORE,
-    "positive": np.exp(0.2 * SCORE),
-    "binary": np.where(SCORE > np.median(SCORE), "yes", "no"),
-    "classes": np.array(["low", "mid", "high"])[np.digitize(SCORE, [4, 6])],
-    "targets": np.stack([SCORE, -SCORE + X["size"], X["age"]], axis=1),
-}
-GAPS = X.assign(age=X["age"].mask(rng.random(N) < 0.2), city=X["city"].mask(rng.random(N) < 0.2))
-
-
-def one_hot(**settings):
-    return OneHotEncoder(**{"handle_unknown": "ignore", "sparse_output": False, **settings})
-
-
-def imputed():
-    return make_pipeline(SimpleImputer(add_indicator=True), StandardScaler())
-
-
-PREPARATIONS = {
-    "scaled": (lambda: make_column_transformer(
-        (StandardScaler(), ["age", "size"]), (one_hot(), ["city"]), remainder="passthrough"), X),
-    "gaps": (lambda: make_column_transformer(
-        (imputed(), ["age"]), (StandardScaler(), ["size"]), (one_hot(), ["city", "code"])), GAPS),
-    "splines": (lambda: make_column_transformer(
-        (SplineTransformer(4), ["age", "size"]), (one_hot(), ["code", "city"])), X),
-    "sparse": (lambda: make_column_transformer(
-        (one_hot(sparse_output=True), ["city", "code"]),
-        (MinMaxScaler(clip=True), ["size", "age"]), sparse_threshold=1.0), X),
-}  # fmt: skip
-MODELS = {
-    "LinearRegression": "number",
-    "Ridge": "targets",
-    "RidgeCV": "number",
-    "Lasso": "number",
-    "ElasticNetCV": "number",
-    "MultiTaskLasso": "targets",
-    "LassoLars": "number",
-    "OrthogonalMatchingPursuit": "number",
-    "BayesianRidge": "number",
-    "ARDRegression": "number",
-    "HuberRegressor": "number",
-    "QuantileRegressor": "number",
-    "TheilSenRegressor": "number",
-    "RANSACRegressor": "number",
-    "SGDRegressor": "number",
-    "PoissonRegressor": "positive",
-    "GammaRegressor": "positive",
-    "TweedieRegressor": "number",
-    "LogisticRegression": "binary",
-    "LogisticRegressionCV": "classes",
-    "SGDClassifier": "classes",
-    "RidgeClassifier": "binary",
-    "Perceptron": "classes",
-}
-ALL = {
-    **MODELS,
-    "LinearSVR": "number",
-    "LinearSVC": "classes",
-    "LinearDiscriminantAnalysis": "classes",
-}
-DENSE = (
-    "LassoLars", "OrthogonalMatchingPursuit", "BayesianRidge", "ARDRegression", "TheilSenRegressor",
-    "LinearDiscriminantAnalysis",
-)  # fmt: skip
-LOGS = ("PoissonRegressor", "GammaRegressor")
-
-
-def fitted_model(preparation, name):
-    """A pipeline, its background and f, which asks only for what scikit-learn answers."""
-    build, data = PREPARATIONS[preparation]
-    others = {"LinearSVR": LinearSVR, "LinearSVC": LinearSVC,
-              "LinearDiscriminantAnalysis": LinearDiscriminantAnalysis}  # fmt: skip
-    model = others.get(name) or getattr(linear_model, name)
-    seed = {"random_state": 0} if "random_state" in model().get_params() else {}
-    pipeline = make_pipeline(build(), model(**seed))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a model need not be good to be explained
-        pipeline.fit(data, TARGETS[ALL[name]])
-
-    def f(Z):
-        if hasattr(pipeline, "decision_function"):
-            y = pipeline.decision_function(Z)
-        else:
-            y = pipeline.predict(Z)
-        return np.reshape(np.log(y) if name in LOGS else y, (len(Z), -1))
-
-    return pipeline, data, f
-
-
-def agrees(estimator, f, background, rows, measure, weight=None, own=None, **settings):
-    """Values, base value and offset equal the definition; returns the explainer."""
-    oracle = Oracle(f, background, weight, [[]] * 4, levels=settings.pop("levels", ()))
-    own = own or [(k,) for k in range(background.shape[1])]
-    explainer = MeasureExplainer(estimator, measure, **settings)
-    explainer.fit(background, sample_weight=weight)
-    assert set(explainer.engine_) <= {"additive", "evaluation"}, explainer.describe()
-    assert explainer.exact_
-    explanation = explainer.explain(rows)
-    terms = described(measure)
-    wanted = oracle.values(terms, rows, own)
-    tolerance = oracle.tolerance() * max(1.0, sum(abs(c) for c, _, _ in terms))
-    close(cube(explanation.values), wanted, tolerance, f"values of {measure}")
-    close(flat(explainer.base_value_), oracle.base_value(), tolerance, "base_value_")
-    close(flat(explanation.offset), oracle.offset(terms), tolerance, "offset")
-    return explainer
-
 
 WEIGHT = np.arange(12) % 3 + 0.0
 
@@ -369,7 +258,7 @@ def test_curves(preparation):
     missing = ["missing (None)", "missing (NaN)"] if both else ["missing"]
     assert levels["level"].dropna().tolist() == ["Bonn", "Kiel", "Ulm", *missing, "any other"]
     raw = ["Bonn", "Kiel", "Ulm", *([None, np.nan] if both else [None]), "Rome"]
-    wanted = [f(data.assign(city=pd.Series([v] * N, dtype="str"))).mean() for v in raw]
+    wanted = [f(data.assign(city=pd.Series([v] * len(data), dtype="str"))).mean() for v in raw]
     np.testing.assert_allclose(levels["value"], wanted, rtol=1e-12)
     if preparation != "scaled":
         shown = explainer.curve("code").to_frame()["level"].tolist()

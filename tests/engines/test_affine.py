@@ -207,6 +207,7 @@ def test_closed_form(name, groups):
     assert MeasureExplainer(model, Normals(), engine="exact").fit(X).exact_
 
 
+@pytest.mark.slow
 @cases
 def test_quasi_monte_carlo_agrees(name):
     model, _ = CASES[name]

@@ -213,6 +213,7 @@ def close(values, truth, f, rows):
 # -- all coalitions ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @examples(20)
 @given(seed=seeds, which=st.integers(0, 3), banzhaf=st.booleans(), grouped=st.booleans(),
        m=st.sampled_from([1, 2, 7, 20]), n=st.sampled_from([1, 2, 6]))  # fmt: skip
@@ -285,6 +286,7 @@ def test_boxes_of_many_players(seed, d, m, n):
     close(explanation.values, [by_pairs(f, Z, weights, x) for x in Q], f, rows)
 
 
+@pytest.mark.slow
 @examples(12)
 @given(seed=seeds, d=st.sampled_from([17, 40, 64]), chain=st.booleans())
 def test_values_of_deep_trees_add_up(seed, d, chain):
@@ -316,6 +318,7 @@ def test_more_than_64_players_are_refused_and_enumerated():
 # -- the same bits -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @examples(8)
 @given(seed=seeds, inner=st.sampled_from(["rows", "products"]), wide=st.booleans(),
        m=st.sampled_from([1, 3, 40, 200]))  # fmt: skip

@@ -26,8 +26,8 @@ from skattr.measures import (
     Shapley,
     Uniform,
 )
-from tests.engines import test_additive as additive
-from tests.engines import test_products as products
+from tests.helpers import additive_models as additive
+from tests.helpers import kernel_machines as products
 from tests.helpers.comparison import close, cube, flat
 from tests.helpers.gauss_legendre import Smooth
 from tests.helpers.random_cases import examples

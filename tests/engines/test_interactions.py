@@ -209,6 +209,7 @@ def pair_by_pair(model, background, X, weight):
     return total / len(model.estimators_) / weight.sum()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("d, depth", [(24, None), (12, None), (9, 6)])
 def test_boxes_of_many_players(d, depth):
     """Deep trees on many columns: more players in a box than any table of sets has room for."""
@@ -232,6 +233,7 @@ def test_more_than_sixteen_players_in_a_box():
     assert most_players(table, np.arange(24, dtype=np.int32)) > 16
 
 
+@pytest.mark.slow
 def test_columns_that_never_meet_do_not_interact():
     X, _ = forest_data(4)
     stumps = HistGradientBoostingRegressor(max_leaf_nodes=2, max_iter=30).fit(X, X[:, 0] * X[:, 1])

@@ -36,19 +36,15 @@ from skattr.measures import (
 )
 from tests.cases import CASES, MEASURES, exists, make_case
 from tests.helpers.comparison import close, cube, flat, oracle_of
+from tests.helpers.lanes import quickly
 from tests.helpers.random_cases import column_as_given, examples, groups_of, weights_of
 from tests.oracle import described
 
 pytestmark = pytest.mark.filterwarnings("ignore:Found unknown categories")
 
-QUICK = ("tree", "hist categories", "forest multiclass", "ridge targets", "SVR")
+QUICK = ("tree", "hist categories", "SVR")
 OWN = [kind for kind, measure in MEASURES.items() if measure.own]
 seeds = st.integers(0, 10_000)
-
-
-def slowly(names):
-    """Some of the names in the quick lane."""
-    return [pytest.param(name, marks=[pytest.mark.slow] * (name not in QUICK)) for name in names]
 
 
 def same_pairs(case, measure, weight=None, own=None, oracle=None, **settings):
@@ -77,7 +73,7 @@ def same_pairs(case, measure, weight=None, own=None, oracle=None, **settings):
     return explainer, pairs
 
 
-@pytest.mark.parametrize("name", slowly(CASES))
+@pytest.mark.parametrize("name", quickly(CASES, QUICK))
 @examples(2)
 @given(seeds)
 def test_every_measure(name, seed):
@@ -119,7 +115,7 @@ def test_combinations(name, seed, kinds):
     same_pairs(case, measure, weight)
 
 
-@pytest.mark.parametrize("name", slowly(CASES))
+@pytest.mark.parametrize("name", quickly(CASES, QUICK))
 @examples(2)
 @given(seeds)
 def test_surfaces(name, seed):

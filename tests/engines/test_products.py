@@ -1,6 +1,7 @@
 """RBF kernel machines: the library equals the definition, which only asks the model."""
 
 import warnings
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -18,7 +19,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, RationalQuadratic
 from sklearn.gaussian_process.kernels import WhiteKernel as White
-from sklearn.impute import SimpleImputer
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV
@@ -28,12 +28,10 @@ from sklearn.preprocessing import (
     FunctionTransformer,
     KBinsDiscretizer,
     MinMaxScaler,
-    OneHotEncoder,
-    QuantileTransformer,
     SplineTransformer,
     StandardScaler,
 )
-from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
+from sklearn.svm import SVC, SVR, OneClassSVM
 
 import skattr.engines.products.product_sums
 import skattr.pieces.preprocessing.pipeline
@@ -51,9 +49,21 @@ from skattr.measures import (
 )
 from skattr.measures.factors import bumps
 from skattr.pieces import BlackBox, Products, Sum
-from tests.helpers.comparison import close, cube, flat
-from tests.helpers.gauss_legendre import Smooth
+from tests.helpers.comparison import agrees as agrees_with
+from tests.helpers.kernel_machines import (
+    DENSE,
+    GROUPS,
+    MODELS,
+    NUMBERS,
+    OWN,
+    PREPARATIONS,
+    SCORE,
+    TARGETS,
+    fitted_model,
+    process,
+)
 from tests.helpers.promises import batches_equal_one_fit, no_bit_changes
+from tests.helpers.towns import X, one_hot
 from tests.oracle import Oracle, described
 
 pytestmark = [
@@ -63,89 +73,7 @@ pytestmark = [
 ]
 
 
-# -- data and models -----------------------------------------------------------------------------
-
-rng = np.random.default_rng(0)
-N = 60
-X = pd.DataFrame(
-    {
-        "age": rng.normal(40, 10, N).round(1),
-        "size": rng.normal(size=N),
-        "city": pd.Series(rng.choice(["Ulm", "Bonn", "Kiel"], N), dtype="str"),
-        "code": rng.integers(1, 5, N),
-    }
-)
-EFFECT = X["city"].map({"Ulm": 1.0, "Bonn": -2.0, "Kiel": 0.5}).to_numpy()
-SCORE = 0.1 * X["age"].to_numpy() * EFFECT + X["size"].to_numpy() ** 2 + 0.3 * X["code"].to_numpy()
-TARGETS = {
-    "number": SCORE,
-    "binary": np.where(SCORE > np.median(SCORE), "yes", "no"),
-    "classes": np.array(["low", "mid", "high"])[np.digitize(SCORE, [-1, 3])],
-    "targets": np.stack([SCORE, -SCORE + X["size"], X["age"]], axis=1),
-}
-GAPS = X.assign(age=X["age"].mask(rng.random(N) < 0.2), city=X["city"].mask(rng.random(N) < 0.2))
-NUMBERS = X[["size", "age", "code"]].to_numpy() / [1, 10, 2]
-
-
-def one_hot(**settings):
-    return OneHotEncoder(**{"handle_unknown": "ignore", "sparse_output": False, **settings})
-
-
-def imputed():
-    return make_pipeline(SimpleImputer(add_indicator=True), StandardScaler())
-
-
-PREPARATIONS = {
-    "scaled": (lambda: make_column_transformer(
-        (StandardScaler(), ["age", "size"]), (one_hot(), ["city"]), remainder="passthrough"), X),
-    "gaps": (lambda: make_column_transformer(
-        (imputed(), ["age"]), (StandardScaler(), ["size"]), (one_hot(), ["city", "code"])), GAPS),
-    "curved": (lambda: make_column_transformer(
-        (SplineTransformer(4), ["age"]), (QuantileTransformer(n_quantiles=9), ["size"]),
-        (one_hot(), ["code", "city"])), X),
-    "sparse": (lambda: make_column_transformer(
-        (one_hot(sparse_output=True), ["city", "code"]),
-        (MinMaxScaler(clip=True), ["size", "age"]), sparse_threshold=1.0), X),
-}  # fmt: skip
-
-
-def process(kernel=None, **settings):
-    return GaussianProcessRegressor(kernel, optimizer=None, alpha=1e-2, **settings)
-
-
-MODELS = {
-    "SVR": (SVR, "number"),
-    "NuSVR": (lambda: NuSVR(gamma=0.3, C=5.0), "number"),
-    "SVC": (SVC, "binary"),
-    "SVC of pairs": (lambda: SVC(decision_function_shape="ovo"), "classes"),
-    "NuSVC of pairs": (lambda: NuSVC(nu=0.3, decision_function_shape="ovo"), "classes"),
-    "OneClassSVM": (OneClassSVM, "number"),
-    "KernelRidge": (lambda: KernelRidge(kernel="rbf", gamma=0.2), "number"),
-    "KernelRidge of targets": (lambda: KernelRidge(kernel="rbf"), "targets"),
-    "process": (process, "number"),
-    "process of a sum": (lambda: process(
-        ConstantKernel(2.0) * RBF(0.7) + ConstantKernel(0.5) * RBF(3.0) * RBF(2.0)
-        + ConstantKernel(4.0) + White(0.1), normalize_y=True), "number"),
-    "process of targets": (
-        lambda: process(RBF(1.5) + White(0.2), normalize_y=True), "targets"),
-    "smooth Matern": (lambda: process(Matern(1.2, nu=np.inf)), "number"),
-}  # fmt: skip
-DENSE = [name for name in MODELS if "process" in name or "Matern" in name]
-
-
-def fitted_model(preparation, name):
-    """A pipeline, its background and f, which asks only for what scikit-learn answers."""
-    build, data = PREPARATIONS[preparation]
-    model, target = MODELS[name]
-    pipeline = make_pipeline(build(), model()).fit(data, TARGETS[target])
-    decides = hasattr(pipeline, "decision_function")
-
-    def f(Z):
-        return np.reshape(
-            pipeline.decision_function(Z) if decides else pipeline.predict(Z), (len(Z), -1)
-        )
-
-    return pipeline, data, f
+agrees = partial(agrees_with, engines={"products", "evaluation"})
 
 
 def nodes_on(low, high, panels):
@@ -156,30 +84,8 @@ def nodes_on(low, high, panels):
     return (ends[:-1, None] + half * (nodes + 1)).ravel(), (half * weights).ravel()
 
 
-def agrees(estimator, f, background, rows, measure, weight=None, own=None, **settings):
-    """Values, base value and offset equal the definition; returns the explainer."""
-    oracle = Smooth(f, background, weight, levels=settings.pop("levels", ()))
-    rounding = settings.pop("rounding", 0.0)  # of f itself
-    own = own or [(k,) for k in range(background.shape[1])]
-    explainer = MeasureExplainer(estimator, measure, **settings)
-    explainer.fit(background, sample_weight=weight)
-    assert set(explainer.engine_) <= {"products", "evaluation"}, explainer.describe()
-    assert explainer.exact_
-    explanation = explainer.explain(rows)
-    terms = described(measure)
-    wanted = oracle.values(terms, rows, own)
-    tolerance = oracle.tolerance() * max(1.0, sum(abs(c) for c, _, _ in terms)) + rounding
-    close(cube(explanation.values), wanted, tolerance, f"values of {measure}")
-    close(flat(explainer.base_value_), oracle.base_value(), tolerance, "base_value_")
-    close(flat(explanation.offset), oracle.offset(terms), tolerance, "offset")
-    return explainer
-
-
 WEIGHT = np.arange(12) % 3 + 0.0
 POINT = {"age": 30.0, "size": 0.1, "city": "Bonn", "code": 2}
-GROUPS = {"g": ["city", "age"]}
-OWN = [(0, 2), (1,), (3,)]
-
 
 # -- rows and products ---------------------------------------------------------------------------
 
@@ -410,7 +316,7 @@ def test_one_support_vector_and_none():
 
 
 def test_constant_columns():
-    Z = np.column_stack([NUMBERS, np.full(N, 3.0)])
+    Z = np.column_stack([NUMBERS, np.full(len(X), 3.0)])
     model = SVR().fit(Z, SCORE)
     for measure in (PartialDependence(), ProductMarginal(), Uniform(), Conditional("gmm")):
         explanation = MeasureExplainer(model, measure).fit(Z).explain(Z[:5])
@@ -422,7 +328,7 @@ def test_constant_columns():
 def test_what_the_model_ignores_gets_the_mean_to_the_last_bit(measure):
     steps = make_column_transformer((StandardScaler(), ["age"]), (one_hot(), ["city"]))
     model = make_pipeline(steps, SVR()).fit(X, SCORE)
-    weight = rng.random(N)
+    weight = np.random.default_rng(1).random(len(X))
     explainer = MeasureExplainer(model, measure).fit(X, sample_weight=weight)
     centred = explainer.explain(X).centered().values
     assert (centred[:, [1, 3]] == 0.0).all()

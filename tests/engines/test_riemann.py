@@ -168,6 +168,7 @@ def test_uniform_on_levels_and_numbers():
     assert_allclose(found.values, truth, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_grids_equal_finite_sums():
     """An integrand whose jumps are all declared is a finite sum."""
     places = [np.unique(X[:6, k]) for k in range(3)]

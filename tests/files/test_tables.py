@@ -388,6 +388,7 @@ def test_catboost_takes_text(tmp_path):
     assert found["code"].tolist() == ["01", "1"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", ["lightgbm", "xgboost"])
 def test_boosters_that_need_categories_get_them(library, tmp_path, capsys):
     module = pytest.importorskip(library)

@@ -591,6 +591,7 @@ def test_files_that_skops_does_not_write(change, words, tmp_path):
     assert path in str(error.value)
 
 
+@pytest.mark.slow
 def test_any_change_of_one_number_is_named_or_harmless(tmp_path):
     """Bytes of a file's arrays, at random: a named error, or nothing that ends the process."""
     path = str(tmp_path / "model.skops")

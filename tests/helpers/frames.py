@@ -1,5 +1,7 @@
 """Models, rows and comparisons for frames in parts."""
 
+from functools import cache
+
 import numpy as np
 import pandas as pd
 from sklearn.compose import make_column_transformer
@@ -39,6 +41,7 @@ def pipeline():
     return make_pipeline(columns, RandomForestRegressor(5, max_depth=4, random_state=0))
 
 
+@cache
 def cases():
     """Return name → (explainer, rows): forests, boosting, pipelines, classes, groups, Shapley."""
     X, y = flats()

@@ -439,6 +439,7 @@ def test_leave_one_out_where_several_are_perfect(kind, factor):
     assert_array_equal(scaled.bandwidth_, clone(measure).fit(X).bandwidth_)
 
 
+@pytest.mark.slow
 def test_scored_on_a_hundred_columns_in_any_order():
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(30, 130)), columns=[f"column {k}" for k in range(130)])

@@ -138,6 +138,7 @@ def test_relu_metrics_sum_over_regions(d, enumerated):
         assert given_gradients.total == expected[i]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("d", [2, 5])
 def test_relu_metrics_of_a_network_that_was_read(d):
     rng = np.random.default_rng(d)

@@ -164,6 +164,7 @@ kinds = pytest.mark.parametrize(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @kinds
 def test_seeded(estimator, data, target):
     explainer = MeasureExplainer(estimator, "partial_dependence")

@@ -171,6 +171,7 @@ def test_several_curves_have_a_list():
         plot.curve([curve, curve], band=FOUND)
 
 
+@pytest.mark.slow
 def test_names_of_bands_are_drawn_as_they_are():
     curve = WHOLE.curve("a")
     value = curve.to_frame()["value"].to_numpy()
@@ -261,6 +262,7 @@ def test_each_output_and_each_curve_has_the_band_of_its_background():
     assert words(ax)[2:] == [f"first: {BACKGROUND}", f"second: {BACKGROUND}"]
 
 
+@pytest.mark.slow
 def test_columns_of_any_kind_have_a_band_of_the_background():
     data = pd.DataFrame(
         {

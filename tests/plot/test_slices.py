@@ -98,6 +98,7 @@ def test_a_slice_of_one_row_has_no_bar():
     ax.figure.canvas.draw()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Glyph")  # the font lacks some
 def test_hostile_names():
     names = list(dict.fromkeys(HOSTILE))[40 : 40 + N]

@@ -62,6 +62,7 @@ def test_bands_are_the_errors_of_curves(tmp_path):
     assert "other background rows, they would move by" in source
 
 
+@pytest.mark.slow
 def test_intervals_of_importances(tmp_path):
     explainer = MeasureExplainer(MODEL).fit(X)
     _, source = written(explainer, tmp_path)
@@ -98,6 +99,7 @@ def section(source):
     )
 
 
+@pytest.mark.slow
 def test_how_sure_in_words(tmp_path):
     rows = X.assign(noise=RNG.normal(size=200), flat=1.0)
     few = rows[:40]
@@ -122,6 +124,7 @@ def test_how_sure_in_words(tmp_path):
     assert "flat" in none
 
 
+@pytest.mark.slow
 def test_a_column_that_cannot_be_told_from_none(tmp_path):
     # the effect of b is the mean sign of a, which the rows of the background do not tell from 0
     signs = np.array([[-1, -1], [-1, 1], [1, -1], [1, 1]])
@@ -138,6 +141,7 @@ def test_a_column_that_cannot_be_told_from_none(tmp_path):
     assert f"The interval of {', '.join(unsure)} includes 0" in section(source)
 
 
+@pytest.mark.slow
 def test_no_section_without_errors(tmp_path):
     _, source = written(MeasureExplainer(MODEL, folds=0).fit(X), tmp_path)
     assert section(source) == "" and "how-sure" not in source and "95 % interval" not in source
@@ -159,6 +163,7 @@ def test_how_sure_tells_no_data(tmp_path):
     assert {*errors} <= {*original.table_errors(True)[:, 0]}  # at round numbers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE[:6])
 def test_hostile_names_stay_text(tmp_path, name):
     rows = X[["a", "rooms"]].rename(columns={"a": name})

@@ -66,6 +66,7 @@ def test_two_periods_of_one_model(tmp_path):
         assert float(found["a"][place]) == pytest.approx(wanted, abs=2e-3)
 
 
+@pytest.mark.slow
 def test_curves_of_both_are_drawn(tmp_path):
     trees = [DecisionTreeRegressor(max_depth=d, random_state=0).fit(X, X["a"]) for d in (1, 4)]
     explainers = [MeasureExplainer(tree).fit(X) for tree in trees]
@@ -74,6 +75,7 @@ def test_curves_of_both_are_drawn(tmp_path):
     assert private.count("<img") >= 1 and "read at round numbers" in source
 
 
+@pytest.mark.slow
 def test_columns_of_one_only(tmp_path):
     Z = X.assign(d=X["a"] ** 2)
     first = linear([1.0, 2.0, 3.0, 0.5], Z)
@@ -83,6 +85,7 @@ def test_columns_of_one_only(tmp_path):
     assert "2 columns are not in first: " in text and "not there" in text
 
 
+@pytest.mark.slow
 def test_several_outputs(tmp_path):
     models = [RandomForestClassifier(3, random_state=s).fit(X, np.arange(80) % 3) for s in (0, 1)]
     explainers = [MeasureExplainer(model).fit(X) for model in models]
@@ -107,6 +110,7 @@ def test_arguments_are_checked(tmp_path):
     assert not path.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(4))
 def test_hostile_labels(part, tmp_path, monkeypatch):
     monkeypatch.setattr("skattr.report.figures.panel", lambda *_: None)

@@ -37,6 +37,7 @@ from skattr.measures import (
     Uniform,
 )
 from tests.helpers.hostile import HOSTILE
+from tests.helpers.lanes import quickly
 from tests.helpers.reports import SECTIONS, hostile_explainer
 
 pytest.importorskip("jinja2", reason="the report needs jinja2")
@@ -146,9 +147,9 @@ def kinds(kind, n, rng):
 TARGETS = {"regression": None, "binary": ["no", "yes"], "multiclass": ["x", "y", "z"]}
 
 
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("kind", ["numeric", "categorical", "missing"])
-@pytest.mark.parametrize("rows", [pytest.param(1, marks=pytest.mark.slow), 40])
+@pytest.mark.parametrize("target", quickly(TARGETS, ["regression", "binary"]))
+@pytest.mark.parametrize("kind", quickly(["numeric", "categorical", "missing"], ["missing"]))
+@pytest.mark.parametrize("rows", quickly([1, 40], [40]))
 def test_exact_reports(target, kind, rows, tmp_path):
     rng = np.random.default_rng(1)
     X = kinds(kind, 60, rng)
@@ -246,6 +247,7 @@ def test_approximate_values_of_many_features(k, tmp_path):
     assert "1 row explained once more in the 2 columns shown" in page.words()
 
 
+@pytest.mark.slow
 def test_many_rows_are_stated(tmp_path):
     explainer, X = fitted()
     page = report(explainer, pd.concat([X] * 20), tmp_path, max_rows=100)
@@ -323,6 +325,7 @@ def test_size(tmp_path):
     assert len(page.data()["rows"]) == 500 and len(page.data()["features"]) == 20
 
 
+@pytest.mark.slow
 def test_scripts_are_small_and_hashed(tmp_path):
     explainer, X = fitted()
     page = report(explainer, X, tmp_path)
@@ -341,7 +344,8 @@ def test_scripts_are_small_and_hashed(tmp_path):
 # Hostile input ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("part", [0, *(pytest.param(k, marks=pytest.mark.slow) for k in (1, 2, 3))])
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(4))
 def test_hostile_strings(part, tmp_path, monkeypatch):
     # fifty curves take long to draw; those of four columns are in test_browser
     monkeypatch.setattr("skattr.report.figures.panel", lambda *_: None)
@@ -396,6 +400,7 @@ def test_thin_support(tmp_path):
     assert "Thin support" in report(explainer, X, tmp_path).words()
 
 
+@pytest.mark.slow
 def test_groups_and_whole_rows_have_no_curve(tmp_path):
     X, y = small()
     tree = DecisionTreeRegressor(max_depth=3).fit(X, y)
@@ -516,6 +521,7 @@ def test_explanation_given(tmp_path):
         write_report(explainer, X[:3], tmp_path / "x.html", explanation=explanation)
 
 
+@pytest.mark.slow
 def test_columns_in_another_order(tmp_path):
     explainer, X = fitted()
     page = report(explainer, X[["c", "a", "b"]], tmp_path)
@@ -538,6 +544,7 @@ def test_code_runs_again(tmp_path):
     assert Page(tmp_path / "again.html").data() == page.data()
 
 
+@pytest.mark.slow
 def test_an_interrupted_write_leaves_the_old_file(tmp_path, monkeypatch):
     explainer, X = fitted()
     path = tmp_path / "report.html"
@@ -558,6 +565,7 @@ def test_wrong_limits(option, value, tmp_path):
         write_report(explainer, X, tmp_path / "x.html", **{option: value})
 
 
+@pytest.mark.slow
 def test_polars_and_dates(tmp_path):
     pl = pytest.importorskip("polars")
     rng = np.random.default_rng(0)
@@ -611,6 +619,7 @@ def test_columns_of_many_levels_are_drawn(tmp_path):
     assert "levels, 60 of them" in page.words()
 
 
+@pytest.mark.slow
 def test_figures_are_small_pictures(tmp_path):
     from PIL import Image
 
@@ -656,6 +665,7 @@ def test_measures_of_ones_own(formula, tmp_path):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", [Uniform(), ProductMarginal()])
 def test_approximate_values_of_categories_and_missing_values(measure, tmp_path):
     rng = np.random.default_rng(0)

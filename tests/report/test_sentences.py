@@ -109,6 +109,7 @@ def test_few_values():
     assert said(lambda x: 4.0 * x, rows[3:4]) == "goes from +8 to +8."
 
 
+@pytest.mark.slow
 def test_a_deep_tree_has_the_shape_of_what_it_learned(tmp_path):
     tree = DecisionTreeRegressor().fit(X[["area"]], 5.1 * X["area"].clip(upper=120))
     said = plain(MeasureExplainer(tree).fit(X[["area"]]), X[["area"]], tmp_path)
@@ -138,6 +139,7 @@ def test_drivers_units_and_descriptions(tmp_path):
     assert "units={&#39;area&#39;: &#39;m²&#39;}" in html  # the code makes the report again
 
 
+@pytest.mark.slow
 def test_levels_and_booleans(tmp_path):
     rows = pd.DataFrame(
         {"city": np.array(["Rome", "Oslo", "Bonn", "missing"])[np.arange(N) % 4],
@@ -157,6 +159,7 @@ def test_levels_and_booleans(tmp_path):
     assert not re.search("Rome|Oslo|Bonn|True", private)
 
 
+@pytest.mark.slow
 def test_missing_matters(tmp_path):
     rows = X.copy()
     rows.loc[::4, "area"] = np.nan
@@ -189,6 +192,7 @@ def test_interactions_and_what_to_be_careful_about(tmp_path):
     assert "and mostly rises with its value (rank correlation" in of_c
 
 
+@pytest.mark.slow
 def test_approximate_values_say_so(tmp_path):
     few = X[:40]
     model = KNeighborsRegressor(2).fit(few, few["area"])

@@ -78,6 +78,7 @@ def test_where_it_does_not_apply(explainer, options, tmp_path):
     assert 'id="kind"' not in source and "Centred values of one row" in source
 
 
+@pytest.mark.slow
 def test_too_many_rows_are_left_out(tmp_path, monkeypatch):
     monkeypatch.setattr("skattr.report.shares.MOST", 60 * 60 - 1)
     _, data = written(MeasureExplainer(TREE).fit(X), tmp_path)

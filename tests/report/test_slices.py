@@ -57,6 +57,7 @@ def test_levels(tmp_path):
     assert "Apart from town itself, a differs most" in text
 
 
+@pytest.mark.slow
 def test_numbers_are_cut(tmp_path):
     text = section(tmp_path, slices="a")
     assert len(re.findall(r'<tr><th scope="row">', text)) == 2 * 5 and " to " in text
@@ -74,6 +75,7 @@ def test_an_unknown_column_is_named(tmp_path):
     assert not (tmp_path / "report.html").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(4))
 def test_hostile_strings(part, tmp_path, monkeypatch):
     monkeypatch.setattr("skattr.report.figures.panel", lambda *_: None)

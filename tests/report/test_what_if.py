@@ -203,6 +203,7 @@ def test_the_answer_comes_at_once(browser, tmp_path):
     assert browser.run("document.querySelectorAll('#if-curve polyline').length") == 1
 
 
+@pytest.mark.slow
 def test_tables_give_the_values_of_the_rows(tmp_path):
     explainer, rows = forest()
     write_report(explainer, rows, tmp_path / "report.html")

@@ -44,12 +44,12 @@ def moved_values(
 
     def run(start: int) -> tuple[slice, np.ndarray, np.ndarray]:
         block = slice(start, min(start + size, n))
-        own = np.ascontiguousarray(codes[:, block].T)
+        block_codes = np.ascontiguousarray(codes[:, block].T)
         moves = Moves(
-            own,
-            np.repeat(own[:, :, None], 2, axis=2),
-            np.tile(boxes.constant, (len(own), 1)),
-            np.zeros((len(own), d, 2, boxes.n_outputs)),
+            block_codes,
+            np.repeat(block_codes[:, :, None], 2, axis=2),
+            np.tile(boxes.constant, (len(block_codes), 1)),
+            np.zeros((len(block_codes), d, 2, boxes.n_outputs)),
         )
         targets(block, moves.targets)
         add_moves(boxes.table, trees, moves)

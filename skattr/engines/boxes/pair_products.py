@@ -54,8 +54,8 @@ class PairProducts(BoxPairs):
         components, _ = inner.factors()
         grid, _ = encode(inner.background_, pieces.grid, options.n_jobs)
         boxes = pieces.on(grid)
-        found = PairBoxes.of(boxes, attributions)
-        sums = found.no_weights(boxes)
+        pair_boxes = PairBoxes.of(boxes, attributions)
+        sums = pair_boxes.no_weights(boxes)
         for share, laws in components:
             sides = [
                 masses(as_masses(law, pieces.grid), boxes.grid, k) for k, law in enumerate(laws)
@@ -63,7 +63,7 @@ class PairProducts(BoxPairs):
             running = cumulated(sides)
 
             def walk(trees: np.ndarray, share: float = share, running: Any = running) -> None:
-                pair_products.walk(boxes.table, trees, found.members, running, share, sums)
+                pair_products.walk(boxes.table, trees, pair_boxes.members, running, share, sums)
 
             deque(in_order(walk, tree_blocks(boxes), options.n_jobs), maxlen=0)
-        return found.sums(boxes, sums, 1.0)
+        return pair_boxes.sums(boxes, sums, 1.0)

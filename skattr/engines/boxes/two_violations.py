@@ -72,8 +72,8 @@ class TwoViolations(BoxPairs):
         background, _ = measure.pairs().measure.rows()
         grid, codes = backgrounds.encode(background, pieces.grid, options.n_jobs)
         boxes = pieces.on(grid)
-        found = PairBoxes.of(boxes, attributions)
-        sums = found.no_weights(boxes)
+        pair_boxes = PairBoxes.of(boxes, attributions)
+        sums = pair_boxes.no_weights(boxes)
         for start in range(0, len(background), ROW_BLOCK):
             block = slice(start, start + ROW_BLOCK)
             rows = index_rows(
@@ -81,7 +81,7 @@ class TwoViolations(BoxPairs):
             )
 
             def walk(trees: np.ndarray, rows: Any = rows) -> None:
-                two_violations.walk(boxes.table, trees, found.members, rows, sums)
+                two_violations.walk(boxes.table, trees, pair_boxes.members, rows, sums)
 
             deque(in_order(walk, tree_blocks(boxes), options.n_jobs), maxlen=0)
-        return found.sums(boxes, sums, float(background.weights.sum()))
+        return pair_boxes.sums(boxes, sums, float(background.weights.sum()))

@@ -18,7 +18,7 @@ from skattr._files.storage import PicklableTable
 from skattr._inputs import frames
 from skattr._typing import override
 from skattr.attributions import Attributions
-from skattr.engines.backgrounds import merge_weights, settle_weights
+from skattr.engines.backgrounds import merge_weights, rows_or_bins, settle_weights
 from skattr.engines.base import Engine, Integral, Request, RunOptions
 from skattr.engines.estimates import Estimate
 from skattr.engines.evaluation.distinct import FEWER, at_distinct
@@ -60,12 +60,7 @@ class FiniteSum(Engine):
     def prepare(
         self, pieces: Pieces, measure: Any, attributions: Attributions, options: RunOptions
     ) -> RowSum:
-        row_weights = None
-        if "bins" in measure.views:
-            background, row_weights = measure.bins()
-            pinned = True
-        else:
-            background, pinned = measure.rows()
+        background, row_weights, pinned = rows_or_bins(measure)
         total = _weighted_sum(pieces.output, background.X, background.weights)
         copy = PicklableTable(frames.copy(background.X)) if pinned else None
         return RowSum(total, background.weights.copy(), copy, row_weights)

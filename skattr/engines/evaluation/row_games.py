@@ -140,8 +140,8 @@ class RowPlay:
         else:
             starts = np.array([rng.random() for rng in rngs])
             places = ((np.arange(m) + starts[:, None]) / m).ravel()
-            found = np.searchsorted(np.cumsum(self.shares), places, side="right")
-            rows, shares = np.minimum(found, n - 1), np.full(m * len(rngs), 1 / m)
+            drawn = np.searchsorted(np.cumsum(self.shares), places, side="right")
+            rows, shares = np.minimum(drawn, n - 1), np.full(m * len(rngs), 1 / m)
 
         def at(points: np.ndarray, members: np.ndarray) -> np.ndarray:
             return self.hybrids.at_points(rows[points], members)

@@ -21,7 +21,7 @@ from skattr.curves.base import ColumnFunction
 from skattr.curves.by_bin import ByCodeAndBin
 from skattr.curves.by_code import ByCode
 from skattr.engines import backgrounds
-from skattr.engines.backgrounds import merge_weights, settle_weights
+from skattr.engines.backgrounds import merge_weights, rows_or_bins, settle_weights
 from skattr.engines.base import Curves, Engine, Integral, Request, RunOptions
 from skattr.engines.boxes.row_steps import StepsOfRows, passes
 from skattr.engines.estimates import Estimate
@@ -43,6 +43,13 @@ class LinkedSums:
     rest: RowSum | None
 
 
+def without_boxes(pieces: Linked) -> str | None:
+    """Return why an engine for boxes behind a link cannot serve pieces, None if it can."""
+    if isinstance(pieces.inner, Boxes):
+        return None
+    return f"it needs Boxes behind the link, the model is {pieces.describe()}"
+
+
 class LinkedBoxes(Engine):
     """Applies the link to the steps of every background row, and sums them up."""
 
@@ -54,9 +61,7 @@ class LinkedBoxes(Engine):
 
     @override
     def objection(self, pieces: Linked, measure: Measure) -> str | None:
-        if isinstance(pieces.inner, Boxes):
-            return None
-        return f"it needs Boxes behind the link, the model is {pieces.describe()}"
+        return without_boxes(pieces)
 
     @override
     def cost(self, pieces: Linked, measure: Measure) -> str:
@@ -69,12 +74,7 @@ class LinkedBoxes(Engine):
     def prepare(
         self, pieces: Linked, measure: Any, attributions: Attributions, options: RunOptions
     ) -> LinkedSums:
-        row_weights = None
-        if "bins" in measure.views:
-            background, row_weights = measure.bins()
-            pinned = True
-        else:
-            background, pinned = measure.rows()
+        background, row_weights, pinned = rows_or_bins(measure)
         grid, codes = backgrounds.encode(background, pieces.inner.grid, options.n_jobs)
         assert isinstance(pieces.inner, Boxes)
         boxes = pieces.inner.on(grid)

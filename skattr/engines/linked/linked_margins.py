@@ -22,7 +22,7 @@ from skattr._inputs import frames
 from skattr._typing import override
 from skattr._utils.parallel import in_order
 from skattr.attributions import Attributions
-from skattr.engines.backgrounds import merge_weights, settle_weights
+from skattr.engines.backgrounds import merge_weights, rows_or_bins, settle_weights
 from skattr.engines.base import Engine, Integral, Request, RunOptions
 from skattr.engines.estimates import Estimate
 from skattr.measures.base import Measure
@@ -77,8 +77,8 @@ class AdditiveRows(RowMargins):
         others = [k for k in range(self.terms.shape[1]) if k not in columns]
         rest = pieces.constant + self.terms[:, others].sum(axis=1)
         rows = frames.with_columns(pieces.row.X, {k: frames.column(x, k) for k in columns})
-        own = pieces.contributions(rows, list(columns)).sum(axis=1)
-        for value in own:
+        shifts = pieces.contributions(rows, list(columns)).sum(axis=1)
+        for value in shifts:
             yield partial(_shifted, rest, value)
 
 
@@ -157,12 +157,7 @@ class LinkedMargins(Engine):
     def prepare(
         self, pieces: Linked, measure: Any, attributions: Attributions, options: RunOptions
     ) -> LinkedRows:
-        row_weights = None
-        if "bins" in measure.views:
-            background, row_weights = measure.bins()
-            pinned = True
-        else:
-            background, pinned = measure.rows()
+        background, row_weights, pinned = rows_or_bins(measure)
         rows = KINDS[type(pieces.inner)].of(pieces.inner, background.X)
         weights = background.weights.copy()
         total = _weighted_sum(pieces, rows.fit(pieces.inner), weights)

@@ -23,8 +23,9 @@ from skattr.engines.boxes.replaced_columns import (
 )
 from skattr.engines.boxes.row_steps import StepsOfRows, passes
 from skattr.engines.estimates import Estimate
+from skattr.engines.linked.linked_boxes import without_boxes
 from skattr.measures.base import Measure
-from skattr.pieces import Boxes, Linked
+from skattr.pieces import Linked
 
 
 @dataclass(eq=False)
@@ -47,9 +48,7 @@ class LinkedRemoval(Engine):
 
     @override
     def objection(self, pieces: Linked, measure: Measure) -> str | None:
-        if isinstance(pieces.inner, Boxes):
-            return None
-        return f"it needs Boxes behind the link, the model is {pieces.describe()}"
+        return without_boxes(pieces)
 
     @override
     def cost(self, pieces: Linked, measure: Measure) -> str:

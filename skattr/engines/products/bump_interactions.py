@@ -62,8 +62,8 @@ class BumpInteractions(Engine):
         result = request.zeros(pieces.n_outputs)
 
         def add(block: slice, players: Players, values: np.ndarray) -> None:
-            own = players.attributions
-            members = [(own[a], own[b]) for b in range(len(own)) for a in range(b)]
+            groups = players.attributions
+            members = [(groups[a], groups[b]) for b in range(len(groups)) for a in range(b)]
             asked = [i for i, pair in enumerate(members) if pair in positions]
             result[block, [positions[members[i]] for i in asked]] += values[:, asked]
 

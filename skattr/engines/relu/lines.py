@@ -24,7 +24,7 @@ from skattr._typing import override
 from skattr._utils.parallel import in_order
 from skattr.attributions import Attributions
 from skattr.curves.linear import PiecewiseLinear
-from skattr.engines.backgrounds import merge_weights, settle_weights
+from skattr.engines.backgrounds import merge_weights, rows_or_bins, settle_weights
 from skattr.engines.base import Curves, Engine, Integral, Request, RunOptions
 from skattr.engines.estimates import Estimate
 from skattr.engines.relu.line_curves import Arena, Shares, sum_up
@@ -72,12 +72,7 @@ class Lines(Engine):
     def prepare(
         self, pieces: ReluNetwork, measure: Any, attributions: Attributions, options: RunOptions
     ) -> RowLines:
-        row_weights = None
-        if "bins" in measure.views:
-            background, row_weights = measure.bins()
-            pinned = True
-        else:
-            background, pinned = measure.rows()
+        background, row_weights, pinned = rows_or_bins(measure)
         numbers = pieces.numbers(background.X)
         weights = background.weights.copy()
         total = weights @ pieces.forward(numbers)

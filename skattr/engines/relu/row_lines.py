@@ -50,9 +50,9 @@ def _special(pieces: ReluNetwork, numbers: np.ndarray, k: int) -> np.ndarray:
     if line.infinite:
         with np.errstate(invalid="ignore"):
             inputs[1:] = np.array([[-np.inf], [np.inf]]) * line.direction + line.start
-    for i, own in enumerate(inputs):
-        if own is not None:
+    for i, number in enumerate(inputs):
+        if number is not None:
             Z = numbers.copy()
-            Z[:, line.places] = own
+            Z[:, line.places] = number
             result[:, i] = pieces.forward(Z)
     return result

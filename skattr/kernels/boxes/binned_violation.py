@@ -89,49 +89,49 @@ def _add_inside(
 
 
 @inlined
-def _list(stack, level, slot, side, row, flip, weights, bins, k, found, weight):
-    """Fill found and weight with the bins and weights of a set of rows; return how many."""
+def _list(stack, level, slot, side, row, flip, weights, bins, k, bin_of, weight):
+    """Fill bin_of and weight with the bins and weights of a set of rows; return how many."""
     n = 0
     for w in range(stack.shape[2]):
         word = stack[level, slot, w] & (side[row, w] ^ flip)
         while word != ZERO:
             r = 64 * w + lowest(word)
             word &= word - ONE
-            found[n] = bins[k, r]
+            bin_of[n] = bins[k, r]
             weight[n] = weights[r]
             n += 1
     return n
 
 
 @inlined
-def _add_row(sums, o, start, n, found, weight, x):
-    """Add x · weight to the bins found."""
+def _add_row(sums, o, start, n, bin_of, weight, x):
+    """Add x · weight to the bins of a list."""
     for i in range(n):
-        sums[o, start + found[i]] += x * weight[i]
+        sums[o, start + bin_of[i]] += x * weight[i]
 
 
 @inlined
-def _dot(kappa, start, n, found, weight):
-    """Return the sum of κ · weight over the bins found."""
+def _dot(kappa, start, n, bin_of, weight):
+    """Return the sum of κ · weight over the bins of a list."""
     total = 0.0
     for i in range(n):
-        total += kappa[start + found[i]] * weight[i]
+        total += kappa[start + bin_of[i]] * weight[i]
     return total
 
 
 @inlined
 def _add_rising(
-    values, box, output, k, low, high, n_codes, admits, m, n, found, weight, first, base,
+    values, box, output, k, low, high, n_codes, admits, m, n, bin_of, weight, first, base,
     missing, kappa, kappa_start, whole_sums, whole_start, jumps, jumps_start,
 ):  # fmt: skip
     """Add rows where codes rise with bins."""
     width = values.shape[1]
     if low <= high:
         begin = first[base + low]
-        gains = _dot(kappa, kappa_start[k] + begin * m, n, found, weight)
+        gains = _dot(kappa, kappa_start[k] + begin * m, n, bin_of, weight)
         ends = high + 1 < n_codes
         end = first[base + high + 1] if ends else 0
-        loses = _dot(kappa, kappa_start[k] + end * m, n, found, weight) if ends else 0.0
+        loses = _dot(kappa, kappa_start[k] + end * m, n, bin_of, weight) if ends else 0.0
         for o in range(width):
             x = values[box, o]
             jumps[output + o, jumps_start[k] + low + begin] += x * gains
@@ -139,20 +139,20 @@ def _add_rising(
                 jumps[output + o, jumps_start[k] + high + 1 + end] -= x * loses
             if not (ends and begin == end):
                 start = whole_start[k] + (begin + 1) * m
-                _add_row(whole_sums, output + o, start, n, found, weight, x)
+                _add_row(whole_sums, output + o, start, n, bin_of, weight, x)
                 if ends:
                     start = whole_start[k] + (end + 1) * m
-                    _add_row(whole_sums, output + o, start, n, found, weight, -x)
+                    _add_row(whole_sums, output + o, start, n, bin_of, weight, -x)
     if admits if missing[k] == 0 else low <= missing[k] <= high:
         for o in range(width):
             _add_row(
-                whole_sums, output + o, whole_start[k] + m * m, n, found, weight, values[box, o]
+                whole_sums, output + o, whole_start[k] + m * m, n, bin_of, weight, values[box, o]
             )
 
 
 @inlined
 def _add_by_code(
-    values, box, output, k, low, high, n_codes, admits, m, n, found, weight, is_set, allowed,
+    values, box, output, k, low, high, n_codes, admits, m, n, bin_of, weight, is_set, allowed,
     whole_sums, whole_start,
 ):  # fmt: skip
     """Add rows to the codes of a column that meet the conditions."""
@@ -162,21 +162,21 @@ def _add_by_code(
         if is_set[k]:
             flip = flip_to_fewer(allowed, k, n_codes)
             if flip != ZERO:  # add to all codes, and subtract from those that are not in the box
-                _add_row(whole_sums, output + o, start + n_codes * m, n, found, weight, x)
+                _add_row(whole_sums, output + o, start + n_codes * m, n, bin_of, weight, x)
                 x = -x
             for w in range(n_words(n_codes)):
                 word = (allowed[k, w] ^ flip) & tail(n_codes, w)
                 while word != ZERO:
                     c = 64 * w + lowest(word)
                     word &= word - ONE
-                    _add_row(whole_sums, output + o, start + c * m, n, found, weight, x)
+                    _add_row(whole_sums, output + o, start + c * m, n, bin_of, weight, x)
             continue
         if low <= high:
-            _add_row(whole_sums, output + o, start + low * m, n, found, weight, x)
+            _add_row(whole_sums, output + o, start + low * m, n, bin_of, weight, x)
             if high + 1 < n_codes:
-                _add_row(whole_sums, output + o, start + (high + 1) * m, n, found, weight, -x)
+                _add_row(whole_sums, output + o, start + (high + 1) * m, n, bin_of, weight, -x)
         if admits:
-            _add_row(whole_sums, output + o, start, n, found, weight, x)
+            _add_row(whole_sums, output + o, start, n, bin_of, weight, x)
 
 
 class Listed(NamedTuple):
@@ -204,7 +204,7 @@ def _walk(table, trees, owners, rows, binning, sums, path, row_sets, listed):
     whole_sums, jumps, without, fit = sums
     node_at, turn, interval, allowed, saved, saved_allowed = path
     stack, side, active, n_sets = row_sets
-    found, weight = listed
+    bin_of, weight = listed
     everything = side.shape[0] - 1
     for i in range(trees.shape[0]):
         t = trees[i]
@@ -260,17 +260,17 @@ def _walk(table, trees, owners, rows, binning, sums, path, row_sets, listed):
                 m = n_bins[k]
                 base = offset[k]
                 n_codes = offset[k + 1] - base
-                size = _list(stack, level, slot, side, row, flip, weights, bins, k, found, weight)
+                size = _list(stack, level, slot, side, row, flip, weights, bins, k, bin_of, weight)
                 if rises[k]:
                     _add_rising(
                         values, box, output, k, interval[LOW, k], interval[HIGH, k], n_codes,
-                        interval[ADMITS, k], m, size, found, weight, first, base, missing_code,
+                        interval[ADMITS, k], m, size, bin_of, weight, first, base, missing_code,
                         kappa, kappa_start, whole_sums, whole_start, jumps, jumps_start,
                     )  # fmt: skip
                 else:
                     _add_by_code(
                         values, box, output, k, interval[LOW, k], interval[HIGH, k], n_codes,
-                        interval[ADMITS, k], m, size, found, weight, is_set, allowed,
+                        interval[ADMITS, k], m, size, bin_of, weight, is_set, allowed,
                         whole_sums, whole_start,
                     )  # fmt: skip
             if any_row:

@@ -55,7 +55,7 @@ def mass_on_path(k, offset, is_set, interval, allowed, cumulated):
 
 @inlined
 def _gather(owner, columns, first, level, mass, stamp, now, factor, used):
-    """Multiply the masses on the path into one factor per attribution, that of no one last.
+    """Multiply the masses on the path into a factor per attribution, and one for all others.
 
     Returns the number of attributions used, or -1 if the path weighs 0 whatever is left out.
     """

@@ -72,6 +72,7 @@ def _walk(table, trees, owner, single, rows, steps, path, row_sets):
     for i in range(trees.shape[0]):
         t = trees[i]
         output = roots[t, 1]
+        # written out as in one_violation.py, where the cost of sharing it is noted
         level = np.int64(0)  # for a literal 0 numba compiles all below once more
         node_at[0] = roots[t, 0]
         turn[0] = 0

@@ -83,26 +83,26 @@ def fill_columns(start, lists, out):
     d, n = out.shape
     inner = 1  # how often a number is repeated
     for k in range(d - 1, -1, -1):
-        place = start // inner % sizes[k]
+        position = start // inner % sizes[k]
         run = inner - start % inner
         i = 0
         while i < n:
             if inner == 1:
-                size = sizes[k] - place if sizes[k] - place < n - i else n - i
+                size = sizes[k] - position if sizes[k] - position < n - i else n - i
                 for q in range(size):
-                    out[k, i + q] = numbers[offset[k] + place + q]
+                    out[k, i + q] = numbers[offset[k] + position + q]
                 i += size
-                place = 0
+                position = 0
             else:
-                number = numbers[offset[k] + place]
+                number = numbers[offset[k] + position]
                 size = run if run < n - i else n - i
                 for q in range(size):
                     out[k, i + q] = number
                 i += size
                 run = inner
-                place += 1
-                if place == sizes[k]:
-                    place = 0
+                position += 1
+                if position == sizes[k]:
+                    position = 0
         inner *= sizes[k]
 
 

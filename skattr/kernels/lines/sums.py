@@ -1,8 +1,8 @@
 """Sums of piecewise linear functions, from a middle outward, with kinks and jumps in order.
 
 There are N kinks of functions that belong to one of S kinds each, and a table that says how much a
-kind counts in the middle and behind each of E edges: there the sum jumps. Values and slopes are
-summed with what rounding takes away, so that many small changes lose no more than a few.
+kind counts in the middle and behind each of E edges: there the sum jumps. Sums of
+values and slopes are compensated, so that rounding does not grow with the number of changes.
 """
 
 from typing import NamedTuple

@@ -28,7 +28,7 @@ from skattr.kernels.lines.vectors import (
     unless_zero,
 )
 
-# unlike 0 and True of the types of variables: what they are passed to is compiled once
+# typed as variables are, unlike 0 and True, so that numba compiles each callee once
 NONE, YES, NO = np.int64(0), np.bool_(True), np.bool_(False)
 
 

@@ -24,7 +24,7 @@ from skattr.kernels.lines.vectors import (
     times_plus,
 )
 
-LEAP = 64.0  # from u to beyond that multiple of it slopes are computed afresh
+LEAP = 64.0  # slopes are computed afresh if the next event is beyond this multiple of u
 MOST = np.finfo(np.float64).max
 DONE, EVENTS, KNOTS = 0, 1, 2  # which buffers are too small
 

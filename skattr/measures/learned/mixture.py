@@ -140,7 +140,7 @@ def learn_mixture(
     scores = (numbers[:, varies] - mean[varies]) / scale[varies]
     data = np.concatenate([scores**2, scores], axis=1)
     some = em.starting_rows(len(scores))
-    with threadpool_limits(1):  # steps are so short that threads would wait for each other
+    with threadpool_limits(1):  # steps are too short for threads
         fit = em.learn(
             partial(_start, data[some], shares[some]),
             partial(em_step, data, shares),

@@ -163,7 +163,7 @@ def learn_rows(
     # the same columns whatever their order
     drawn = sorted(range(d), key=lambda k: crc32(repr(background.names[k]).encode()))
     columns, masses = [], []
-    with threadpool_limits(1):  # tables are so small that threads would wait for each other
+    with threadpool_limits(1):  # tables are too small for threads
         for k, (bins, row_bins) in enumerate(made):
             if n_neighbors is not None:
                 local = min(1.0, n_neighbors / np.count_nonzero(row_bins < bins.n))

@@ -333,8 +333,8 @@ class Grid:
         for k, cells in enumerate(self.cells):
             if cells.anonymous:
                 known = {level for level, _ in cells.labels or []}
-                found = frames.distinct_levels(frames.column(X, k))
-                levels = [level for level in found if level not in known]
+                present = frames.distinct_levels(frames.column(X, k))
+                levels = [level for level in present if level not in known]
                 codes = self.encode_values(k, frames.as_column(levels)) if levels else np.empty(0)
                 new = zip(levels, codes.astype(int).tolist(), strict=True)
                 cells.labels = [*(cells.labels or []), *new]

@@ -143,7 +143,10 @@ class Preprocessing:
 def preprocessings(parts: Iterable[Part], row: Any) -> dict[tuple, Preprocessing | None]:
     """Return the preprocessing of each chain of steps, None for parts without steps."""
     steps = {part.chain: part.steps for part in parts}
-    return {chain: Preprocessing(own, row) if own else None for chain, own in steps.items()}
+    return {
+        chain: Preprocessing(of_chain, row) if of_chain else None
+        for chain, of_chain in steps.items()
+    }
 
 
 def row_blocks(X: Any, width: int) -> Iterator[tuple[slice, Any]]:

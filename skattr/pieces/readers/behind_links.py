@@ -148,8 +148,8 @@ class Calibrated(Link):
     @override
     def __call__(self, margins: np.ndarray) -> np.ndarray:
         result = np.zeros((self.n_classes, *margins.shape[1:]))
-        for place, margin, calibrator in zip(self.places, margins, self.calibrators, strict=True):
-            result[place] = calibrator(margin.ravel()).reshape(margin.shape)
+        for k, margin, calibrator in zip(self.places, margins, self.calibrators, strict=True):
+            result[k] = calibrator(margin.ravel()).reshape(margin.shape)
         if self.n_classes == 2:
             result[0] = 1.0 - result[1]
         else:

@@ -70,7 +70,7 @@ def scales(estimator: Any) -> tuple[str, ...]:
         return ("raw",) if hasattr(estimator, "decision_function") else ()
     if isinstance(estimator, MultiOutputClassifier):
         common = [readers.scales(unwrap(member)) for member in estimator.estimators_]
-        return ("proba",) if all("proba" in found for found in common) else ()
+        return ("proba",) if all("proba" in of_member for of_member in common) else ()
     if isinstance(estimator, StackingClassifier):
         return ("raw",) if _why_no_stack(estimator) is None else ()
     return ()
@@ -110,8 +110,8 @@ def _stack(estimator: Any) -> list:
         block = weights[i * width : (i + 1) * width]
         if method == "predict_proba" and k == 2:
             block = np.vstack([np.zeros_like(block), block])
-        found = readers.read(unwrap(member), _scale_of(estimator, method))
-        parts += [_weighted(part, block) for part in found]
+        member_parts = readers.read(unwrap(member), _scale_of(estimator, method))
+        parts += [_weighted(part, block) for part in member_parts]
     rest = weights[len(estimator.estimators_) * width :]
     if estimator.passthrough:
         parts += _passed_through(estimator, rest)
@@ -277,8 +277,8 @@ def _against_the_rest(estimator: OneVsRestClassifier) -> list:
         if isinstance(member, _ConstantPredictor):  # all rows had this label, or none
             constant[i] = member.y_[0]
         else:
-            found = readers.read(unwrap(member), "raw")
-            parts += found if k == 1 else [part.at_outputs([i], k) for part in found]
+            member_parts = readers.read(unwrap(member), "raw")
+            parts += member_parts if k == 1 else [part.at_outputs([i], k) for part in member_parts]
     if not parts:
         raise Unreadable("every member of OneVsRestClassifier is a constant")
     return [parts[0].plus(constant), *parts[1:]] if constant.any() else parts

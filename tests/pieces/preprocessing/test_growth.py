@@ -95,6 +95,7 @@ def test_no_wide_table_is_made_dense(monkeypatch):
     assert max(rows for rows, _ in shown) <= 51
 
 
+@pytest.mark.slow
 def test_many_one_hot_columns():
     rng = np.random.default_rng(0)
     levels = np.array([f"l{i}" for i in range(20)])

@@ -89,6 +89,7 @@ def target(X):
 
 
 # CatBoost's own word, on numpy 2.0, about numbers beyond float32
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:overflow encountered in cast")
 @settings(max_examples=40)
 @given(

@@ -41,8 +41,8 @@ def read_linked(estimator: Any, scale: str, width: int) -> tuple[list[Net], Link
     if not is_module(estimator) or scale != "predict":
         return None
     module, graph = _traced(estimator)
-    found = final_link(module, graph)
-    return None if found is None else (_read(module, graph, width, found[0]), found[1])
+    last = final_link(module, graph)
+    return None if last is None else (_read(module, graph, width, last[0]), last[1])
 
 
 def _traced(estimator: Any) -> tuple[Any, Any]:

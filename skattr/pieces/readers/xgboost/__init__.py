@@ -240,13 +240,13 @@ def _nodes(trees: list, sizes: np.ndarray) -> tuple[dict, np.ndarray, int]:
     tree_of = np.repeat(np.arange(len(trees)), sizes)
     order = np.lexsort((level, tree_of))
     order = order[level[order] >= 0]
-    place = np.full(len(left) + 1, -1)  # the last one means no child
-    place[order] = np.arange(len(order))
+    position = np.full(len(left) + 1, -1)  # the last one means no child
+    position[order] = np.arange(len(order))
     threshold = _joined(trees, "split_conditions")[order]
     nodes = {
         "column": _joined(trees, "split_indices")[order],
-        "left": place[left[order]],
-        "right": place[right[order]],
+        "left": position[left[order]],
+        "right": position[right[order]],
         "edge": _edges(threshold),
         "missing_left": _joined(trees, "default_left")[order] == 1,
         "members": members[order],
