@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from skattr import Explanation, MeasureExplainer, write_report
 from skattr._files.writing import SUFFIX
 
 OLD = b"old content"
+PATIENCE = 300  # seconds to wait for a process
 SAVE = """
 import sys, numpy as np
 from skattr.explanation import Explanation
@@ -146,7 +148,7 @@ def _killed(result: Result, code: str, path: Path, whole: Callable[[], bool]) ->
         assert process.poll() is None, f"the process that writes {path.name} has ended by itself"
         time.sleep(float(rng.uniform(0.0, 0.7)))
         process.kill()
-        process.wait()
+        process.wait(PATIENCE)
         process.stdout.close()
         what = f"kill -9 number {attempt}, {path.suffix}"
         try:
@@ -167,7 +169,7 @@ def _command(result: Result, folder: Path) -> None:
         )  # fmt: skip
         time.sleep(delay)
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=300)
+        _, errors = process.communicate(timeout=PATIENCE)
         what = f"command interrupted after {delay} s"
         last = errors.splitlines()[-1:]
         result.check(last == ["skattr: interrupted"], f"{what}: {errors[-300:]}")
@@ -181,7 +183,10 @@ def _interrupted(result: Result, explainer: MeasureExplainer, X: pd.DataFrame, p
     """Interrupt what computes and what writes; it works afterwards, and files are whole."""
     wanted = explainer.explain(X)
 
+    rung = []
+
     def on_alarm(*_: Any) -> None:
+        rung.append(True)
         raise KeyboardInterrupt
 
     calls: dict[str, Callable[[], Any]] = {
@@ -195,6 +200,7 @@ def _interrupted(result: Result, explainer: MeasureExplainer, X: pd.DataFrame, p
         for delay in (1e-4, 1e-3, 3e-3, 1e-2, 1e-1):
             what = f"interrupt in {name} after {delay} s"
             path.write_bytes(OLD)
+            rung.clear()
             # again every few seconds: a destructor that is interrupted swallows the exception
             signal.setitimer(signal.ITIMER_REAL, delay, 5.0)
             try:
@@ -202,6 +208,9 @@ def _interrupted(result: Result, explainer: MeasureExplainer, X: pd.DataFrame, p
                     call()
             except KeyboardInterrupt:
                 pass
+            except ValueError:  # what matplotlib may make of an interrupt
+                text = traceback.format_exc()
+                result.check(bool(rung) and "matplotlib" in text, f"{what}: {text}")
             finally:
                 signal.setitimer(signal.ITIMER_REAL, 0)
             _no_rest(result, what, path)
