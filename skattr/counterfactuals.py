@@ -125,7 +125,7 @@ class Goal:
         """Read a target."""
         names = list(model.output.names)
         classes = getattr(model.output.estimator, "classes_", None)
-        labels = [] if classes is None or isinstance(classes, list) else list(classes)
+        labels = [] if classes is None or isinstance(classes, list) else np.asarray(classes).tolist()
         is_class = not isinstance(target, float) and any(target == label for label in labels)
         if is_class:
             c = next(i for i, label in enumerate(labels) if target == label)
