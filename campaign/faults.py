@@ -24,7 +24,6 @@ from skattr import Explanation, MeasureExplainer, write_report
 from skattr._files.writing import SUFFIX
 
 OLD = b"old content"
-PATIENCE = 300  # seconds to wait for a process
 SAVE = """
 import sys, numpy as np
 from skattr.explanation import Explanation
@@ -148,7 +147,7 @@ def _killed(result: Result, code: str, path: Path, whole: Callable[[], bool]) ->
         assert process.poll() is None, f"the process that writes {path.name} has ended by itself"
         time.sleep(float(rng.uniform(0.0, 0.7)))
         process.kill()
-        process.wait(PATIENCE)
+        process.wait()
         process.stdout.close()
         what = f"kill -9 number {attempt}, {path.suffix}"
         try:
@@ -169,7 +168,7 @@ def _command(result: Result, folder: Path) -> None:
         )  # fmt: skip
         time.sleep(delay)
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=PATIENCE)
+        _, errors = process.communicate(timeout=300)
         what = f"command interrupted after {delay} s"
         last = errors.splitlines()[-1:]
         result.check(last == ["skattr: interrupted"], f"{what}: {errors[-300:]}")
