@@ -73,6 +73,7 @@ print("all equal")
 
 def test_equal_to_one_process():
     folder = Path(__file__).parents[2]
-    environment = os.environ | {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(folder)}
-    done = run_code(SCRIPT, env=environment, cwd=folder)
+    paths = os.pathsep.join([str(folder), *sys.path])  # with what this process finds
+    environment = os.environ | {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": paths}
+    done = run_code(SCRIPT, seconds=1100, env=environment, cwd=folder)
     assert "all equal" in done.stdout, done.stderr[-3000:]
