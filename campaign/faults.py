@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -185,7 +186,10 @@ def _interrupted(result: Result, explainer: MeasureExplainer, X: pd.DataFrame, p
     """Interrupt what computes and what writes; it works afterwards, and files are whole."""
     wanted = explainer.explain(X)
 
+    rung = []
+
     def on_alarm(*_: Any) -> None:
+        rung.append(True)
         raise KeyboardInterrupt
 
     calls: dict[str, Callable[[], Any]] = {
@@ -199,6 +203,7 @@ def _interrupted(result: Result, explainer: MeasureExplainer, X: pd.DataFrame, p
         for delay in (1e-4, 1e-3, 3e-3, 1e-2, 1e-1):
             what = f"interrupt in {name} after {delay} s"
             path.write_bytes(OLD)
+            rung.clear()
             # again every few seconds: a destructor that is interrupted swallows the exception
             signal.setitimer(signal.ITIMER_REAL, delay, 5.0)
             try:
@@ -206,6 +211,9 @@ def _interrupted(result: Result, explainer: MeasureExplainer, X: pd.DataFrame, p
                     call()
             except KeyboardInterrupt:
                 pass
+            except ValueError:  # what matplotlib may make of an interrupt
+                text = traceback.format_exc()
+                result.check(bool(rung) and "matplotlib" in text, f"{what}: {text}")
             finally:
                 signal.setitimer(signal.ITIMER_REAL, 0)
             _no_rest(result, what, path)

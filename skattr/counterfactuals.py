@@ -23,7 +23,7 @@ from skattr._utils.messages import brief
 from skattr.curves import Curves
 from skattr.explainer import MeasureExplainer
 from skattr.solution.ice import curves_of_rows
-from skattr.solution.nearest import Column, Found, nearest_level, nearest_number
+from skattr.solution.nearest import Column, Found, nearest_level, nearest_number, nearest_seen
 
 COLUMNS = ["row", "column", "from", "to", "change", "before", "after", "share", "note"]
 ALREADY = "already there"
@@ -127,7 +127,8 @@ class Goal:
         """Read a target."""
         names = list(model.output.names)
         classes = getattr(model.output.estimator, "classes_", None)
-        labels = [] if classes is None or isinstance(classes, list) else list(classes)
+        several = classes is None or isinstance(classes, list)  # none, or several targets
+        labels = [] if several else np.asarray(classes).tolist()
         is_class = not isinstance(target, float) and any(target == label for label in labels)
         if is_class:
             c = next(i for i, label in enumerate(labels) if target == label)
@@ -178,14 +179,18 @@ def _lines(
             line = (*start, value, 0.0, shown, shown, column.share_of(value), ALREADY)
             lines.append((i, line))
             continue
-        search = nearest_level if one.kind == "levels" else nearest_number
+        if one.kind == "levels":
+            search = nearest_level
+        else:
+            search = nearest_seen if column.dtype is None else nearest_number
         found: list[Found] = search(one, column, value, met)
         if not found:
             note = NONE if one.kind in ("steps", "linear", "levels") else NONE_SEEN
             empty = (None, np.nan, goal.shown(before), np.nan, np.nan)
             lines.append((i, (*start, *empty, note)))
         for each in found:
-            change = np.nan if one.kind == "levels" else each.to - value
+            of_levels = one.kind == "levels" or column.dtype is None
+            change = np.nan if of_levels else each.to - value
             note = UNSEEN if each.share == 0 else ""
             after = goal.shown(each.after)
             line = (*start, each.to, change, goal.shown(before), after, each.share, note)

@@ -2,14 +2,13 @@
 
 import json
 import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
 from skattr._warm_up import cases
+from tests.helpers.processes import run_code
 
 pytestmark = pytest.mark.slow
 
@@ -42,13 +41,9 @@ SAYS = "skattr: compiling kernels, once on this machine"
 
 def run(code, **environment):
     """Run code in a fresh process, in which warnings are shown once each."""
-    return subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, **environment},
-        text=True,
-        capture_output=True,
-        check=True,
-    )
+    done = run_code(code, env={**os.environ, **environment})
+    assert done.returncode == 0, done.stderr
+    return done
 
 
 def test_without_compiling():

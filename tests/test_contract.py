@@ -5,8 +5,6 @@ import copy
 import io
 import pathlib
 import pickle
-import subprocess
-import sys
 import threading
 import warnings
 
@@ -53,6 +51,7 @@ from skattr.measures import (
     Shapley,
     Uniform,
 )
+from tests.helpers.processes import SECONDS, run_code
 
 EXTRA_CHECKS = [
     "check_dataframe_column_names_consistency",
@@ -369,7 +368,7 @@ def test_threads(models, way):
     fitted = explainer_of(models, way)
     wanted = fitted.explain(X)
     explainer = pickle.loads(pickle.dumps(fitted))  # pieces are read by whoever comes first
-    start = threading.Barrier(4)
+    start = threading.Barrier(4, timeout=SECONDS)
     found = [None] * 4
 
     def run(i):
@@ -380,7 +379,7 @@ def test_threads(models, way):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        thread.join(SECONDS)
     for explanation in found:
         assert_same_bits(wanted, explanation)
 
@@ -1047,9 +1046,7 @@ explainer.explain(X).to_frame()
 skattr.MeasureExplainer(tree.predict).fit(X).explain(X)
 skattr.MeasureExplainer(tree.predict, verbose=1).fit(X).explain(X)
 """
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=600
-    )
+    done = run_code(program)
     assert done.returncode == 0, done.stderr
 
 

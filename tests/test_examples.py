@@ -3,13 +3,13 @@
 import re
 import runpy
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from skattr import cli
+from tests.helpers.processes import run
 
 pytestmark = pytest.mark.slow
 
@@ -123,7 +123,7 @@ def test_from_shap(capsys):
 
 def run_apart(name):
     """Run an example in a process of its own: clusters start processes."""
-    done = subprocess.run([sys.executable, EXAMPLES / name], capture_output=True, text=True)
+    done = run([sys.executable, EXAMPLES / name])
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
 

@@ -1,14 +1,13 @@
 """What `import skattr` shows, and what it does not wait for."""
 
 import ast
-import subprocess
-import sys
 from functools import cache
 from pathlib import Path
 
 import pytest
 
 import skattr
+from tests.helpers.processes import run_code
 
 HEAVY = (
     "IPython", "dask", "duckdb", "jinja2", "joblib", "llvmlite", "matplotlib", "narwhals", "numba",
@@ -41,9 +40,7 @@ SURFACE = {
 
 
 def run(program):
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=600
-    )
+    done = run_code(program)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -19,6 +19,7 @@ from skattr import Explanation, MeasureExplainer, Surface
 from skattr.attributions import Attributions, Pairs
 from skattr.measures import Atoms, Dirac, Expectation, PartialDependence, Shapley
 from skattr.measures.pairs import Interaction
+from tests.helpers.processes import SECONDS
 
 
 def table(n=80):
@@ -244,7 +245,7 @@ def test_pickles_and_threads(fitted):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        thread.join(SECONDS)
     assert len(found) == 4
     for values in found:
         np.testing.assert_array_equal(values, wanted)

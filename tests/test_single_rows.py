@@ -307,6 +307,28 @@ def test_forms_of_a_row():
     assert "row" not in whole and skattr.counterfactual is counterfactual
 
 
+def test_texts_and_dates_of_models_that_are_evaluated():
+    days = pd.to_datetime(["2026-01-01", "2026-02-01", "2026-03-01", "2026-03-01"])
+    rows = pd.DataFrame({"word": ["u", "v", "v", "w"], "day": days, "n": [0.0, 1.0, 2.0, 3.0]})
+    rows["kind"] = pd.Categorical(["r", "s", "s", "r"])
+
+    def f(X):
+        words = X["word"].map({"u": 0.0, "v": 1.0, "w": 2.0}).to_numpy(float)
+        late = (X["day"] > days[1]).to_numpy(float)
+        return words + 4 * late + 0.5 * (X["kind"] == "s").to_numpy(float)
+
+    found = counterfactual(MeasureExplainer(f).fit(rows), rows[:1], 1.0)
+    lines = found[found["column"] == "word"]
+    assert lines[["to", "after", "share"]].to_numpy().tolist() == [
+        ["v", 1.0, 0.5],
+        ["w", 2.0, 0.25],
+    ]
+    (day,) = found[found["column"] == "day"].to_dict("records")
+    assert (day["to"], day["after"], day["share"]) == (days[2], 4.0, 0.5)
+    notes = found[found["column"].isin(["n", "kind"])]["note"]
+    assert notes.tolist() == ["no value of the background does"] * 2
+
+
 def test_bad_input_of_counterfactuals():
     explainer = MeasureExplainer(CLASSES, output="proba").fit(FRAME)
     with pytest.raises(ValueError, match=r"several outputs: choose output= from \['0'"):
@@ -315,7 +337,7 @@ def test_bad_input_of_counterfactuals():
     for target, words in (
         (1.5, "no probability reaches 1.5"),
         (np.nan, "NaN"),
-        ("x", "a class of"),
+        ("x", r"a class of \[0, 1, 2\]"),
     ):
         with pytest.raises(ValueError, match=words):
             counterfactual(explainer, FRAME[:1], target, output="1")

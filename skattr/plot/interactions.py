@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from skattr._utils.messages import brief
+from skattr._utils.numbers import small
 from skattr.decomposition import Decomposition
 from skattr.plot import drawing
 from skattr.plot.selection import check_count, output_positions
@@ -107,8 +108,8 @@ def _draw_bars(ax: Axes, table: pd.Series) -> None:
     places = np.arange(len(table))
     ax.barh(places, table, height=0.7, color=drawing.BLUE)
     for place, size in zip(places, table, strict=True):
-        ax.annotate(f"{size:.2f}", (size, place), (4, 0), textcoords="offset points", va="center",
-                    fontsize="small")  # fmt: skip
+        ax.annotate(small(round(size, 4)), (size, place), (4, 0), textcoords="offset points",
+                    va="center", fontsize="small")  # fmt: skip
     drawing.name_rows(ax, [f"{_name(a)} × {_name(b)}" for a, b in table.index])
     ax.set_xlim(0, 1.15 * max(float(table.max()), 1e-3))
     drawing.hide_spines(ax, "top", "right")
@@ -131,7 +132,9 @@ def _draw_matrix(ax: Axes, table: pd.Series) -> None:
     for (p, q), size in np.ndenumerate(matrix):
         if not np.isnan(size):
             ink = "white" if size > 0.6 * top else "black"
-            ax.text(q, p, f"{size:.2f}", ha="center", va="center", fontsize="small", color=ink)
+            ax.text(
+                q, p, small(round(size, 4)), ha="center", va="center", fontsize="small", color=ink
+            )
     names = [_name(label) for label in columns]
     ax.set_yticks(np.arange(len(names)), names, **drawing.LITERAL)
     ax.set_xticks(np.arange(len(names)), names, rotation=40, ha="right", **drawing.LITERAL)

@@ -32,6 +32,7 @@ class SurfaceAxis:
     raw: Any  # (m,) a value in each cell, as `Surface.grid` takes them
     edges: np.ndarray  # (m + 1,) of cells that touch
     names: list[str] | None  # of levels, at 0, 1, …; None for numbers
+    steps: bool = True  # whether a cell has one value; else the values are those of their middles
     dates: bool = False
     unit: str = ""
     missing: tuple[float, float] | None = None  # the ends of the cell of missing numbers
@@ -124,7 +125,8 @@ def _of_numbers(curve: Curve, line: Line, column: Column | None) -> SurfaceAxis:
             pd.Series(raw).dtype
         )
     return SurfaceAxis(
-        curve.feature, raw, edges, None, line.dates, line.unit, missing, column
+        curve.feature, raw, edges, None, line.kind != "line", line.dates, line.unit, missing,
+        column,
     )  # fmt: skip
 
 

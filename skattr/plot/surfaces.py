@@ -206,10 +206,10 @@ def _write_axes(ax: Axes, x: SurfaceAxis, y: SurfaceAxis) -> None:
 def _name_missing(ax: Axes, axis: SurfaceAxis, vertical: bool) -> None:
     assert axis.missing is not None
     at = float(np.mean(axis.missing))
-    where = (1, at) if vertical else (at, 1)
+    where = (0, at) if vertical else (at, 1)  # they would meet at the upper right
     transform = ax.get_yaxis_transform() if vertical else ax.get_xaxis_transform()
-    ax.annotate("missing", where, (-2, 0) if vertical else (0, -2), xycoords=transform,
-                textcoords="offset points", ha="right" if vertical else "center",
+    ax.annotate("missing", where, (2, 0) if vertical else (0, -2), xycoords=transform,
+                textcoords="offset points", ha="left" if vertical else "center",
                 va="center" if vertical else "top", rotation=0 if vertical else 90,
                 fontsize="x-small")  # fmt: skip
 
@@ -226,7 +226,11 @@ def _draw_lines(
     for p, (name, colour) in enumerate(zip(levels.names, colours, strict=True)):
         drawn: Any
         if x.names is None:
-            drawn = ax.stairs(values[:n, p], x.edges, baseline=None, color=colour, linewidth=1.6)
+            style = {"color": colour, "linewidth": 1.6}
+            if x.steps:
+                drawn = ax.stairs(values[:n, p], x.edges, baseline=None, **style)
+            else:
+                (drawn,) = ax.plot((x.edges[:-1] + x.edges[1:]) / 2, values[:n, p], **style)
             if x.missing is not None:
                 ax.plot(np.mean(x.missing), values[n, p], "o", color=colour, markersize=5)
         else:

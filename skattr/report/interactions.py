@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from skattr._inputs import frames
-from skattr._utils.numbers import count
+from skattr._utils.numbers import count, small
 from skattr.decomposition import Decomposition, decompose
 from skattr.explanation import Explanation
 from skattr.measures.base import as_terms
@@ -74,7 +74,7 @@ def interactions(
         (
             f"{shown(table['first'].iloc[i])} × {shown(table['second'].iloc[i])}",
             f"{share.iloc[i]:.1%}",
-            f"{h2.iloc[i]:.2f}",
+            small(round(h2.iloc[i], 4)),
         )
         for i in strongest
     ]

@@ -110,6 +110,20 @@ def nearest_level(curve: RowCurve, column: Column, value: Any, met: Met) -> list
     return sorted(levels, key=lambda each: -each.share if each.share == each.share else 0.0)
 
 
+def nearest_seen(curve: RowCurve, column: Column, value: Any, met: Met) -> list[Found]:
+    """Return the texts or dates of the background that meet a condition, by share.
+
+    A model that is evaluated does not tell which levels it knows.
+    """
+    frame, values = curve.table()
+    found = [
+        Found(level, after, column.share_of(level))
+        for level, after, does in zip(frame["x"], values, met(values), strict=True)
+        if does and not frames.is_missing(level)
+    ]
+    return sorted(found, key=lambda each: -each.share if each.share == each.share else 0.0)
+
+
 def nearest_number(curve: RowCurve, column: Column, value: Any, met: Met) -> list[Found]:
     """Return the nearest number that meets a condition, or missing if only that does."""
     if curve.kind == "steps":

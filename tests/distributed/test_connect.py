@@ -3,11 +3,12 @@
 import importlib.util
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.helpers.processes import run_code
 
 pytest.importorskip("pyspark", reason="Spark frames need pyspark")
 pytestmark = [
@@ -72,8 +73,7 @@ print("all equal")
 
 def test_equal_to_one_process():
     folder = Path(__file__).parents[2]
-    environment = os.environ | {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(folder)}
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT], capture_output=True, text=True, env=environment, cwd=folder
-    )
+    paths = os.pathsep.join([str(folder), *sys.path])  # with what this process finds
+    environment = os.environ | {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": paths}
+    done = run_code(SCRIPT, seconds=1100, env=environment, cwd=folder)
     assert "all equal" in done.stdout, done.stderr[-3000:]

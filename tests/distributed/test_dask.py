@@ -12,6 +12,7 @@ from sklearn.base import clone
 from skattr import MeasureExplainer, distributed
 from skattr.distributed import fitting
 from tests.helpers.frames import assert_same_fit, cases, cut, expected
+from tests.helpers.processes import SECONDS, wait_until
 
 pytest.importorskip("distributed", reason="Dask frames need dask and distributed")
 import dask
@@ -125,10 +126,13 @@ def test_a_killed_worker(client, tmp_path):
     frame = framed(cut(X, 12, np.random.default_rng(1)))
     frame = frame.map_partitions(slow, str(tmp_path), meta=frame._meta)
     future = client.compute(distributed.explain(whole, frame))
-    while len(list(tmp_path.iterdir())) < 3:  # both workers are in the middle of it
-        time.sleep(0.02)
+    wait_until(
+        lambda: len(list(tmp_path.iterdir())) >= 3,
+        "both workers in the middle of it",
+        lambda: future.status == "pending",
+    )
     os.kill(min(client.run(os.getpid).values()), signal.SIGKILL)
-    pd.testing.assert_frame_equal(future.result(), expected(whole, X), check_exact=True)
+    pd.testing.assert_frame_equal(future.result(SECONDS), expected(whole, X), check_exact=True)
     assert_same_fit(distributed.fit(clone(explainer), frame), whole, X)
 
 

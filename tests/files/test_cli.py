@@ -27,7 +27,7 @@ from skattr._files.csv_files import PRECISION
 from skattr._files.results import values_table
 from skattr.datasets import load_flats
 from skattr.measures import BY_NAME
-from tests.helpers.processes import hear_interrupts
+from tests.helpers.processes import Process, hear_interrupts, run_code
 
 COLUMNS = ["row", "prediction", "base_value", "n", "word"]
 
@@ -429,15 +429,13 @@ def test_interrupted_from_outside(files):
     program = "import sys; from skattr.cli import main; sys.exit(main(sys.argv[1:]))"
     inputs = ["--model", "slow.pkl", "--background", "train.csv", "--data", "test.csv"]
     command = [sys.executable, "-c", program, "explain", "--allow-pickle", *inputs]
-    run = subprocess.Popen(
-        command, cwd=folder, stderr=subprocess.PIPE, text=True, preexec_fn=hear_interrupts
-    )
-    said = run.stderr.readline() + run.stderr.readline()
-    assert "a pickle runs whatever code" in said
-    run.send_signal(signal.SIGINT)
-    said = run.stderr.read()
-    run.stderr.close()
-    assert run.wait(timeout=300) == 130 and said == "skattr: interrupted\n"
+    pipe = subprocess.PIPE
+    with Process(command, cwd=folder, stderr=pipe, preexec_fn=hear_interrupts) as process:
+        said = process.stderr.readline() + process.stderr.readline()
+        assert "a pickle runs whatever code" in said
+        process.send_signal(signal.SIGINT)
+        _, said = process.finish()
+    assert process.returncode == 130 and said == "skattr: interrupted\n"
 
 
 IMPORTING = """
@@ -494,11 +492,11 @@ def test_a_reader_that_goes_away(files):
     program = "import sys; from skattr.cli import main; sys.exit(main(sys.argv[1:]))"
     inputs = ["--model", "model.joblib", "--background", "train.csv", "--data", "train.csv"]
     command = [sys.executable, "-c", program, "explain", "--allow-pickle", *inputs]
-    run = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    run.stdout.close()
-    said = run.stderr.read().decode()
-    run.stderr.close()
-    assert run.wait(timeout=300) == 141 and "Traceback" not in said and "error" not in said
+    with Process(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.close()
+        process.stdout = None  # `communicate` would read it
+        _, said = process.finish()
+    assert process.returncode == 141 and "Traceback" not in said and "error" not in said
 
 
 def test_pickles_are_refused_by_default(files, capsys):
@@ -569,9 +567,7 @@ sys.meta_path.insert(0, Blocked())
 from skattr.cli import main
 sys.exit(main(["demo", "-o", {str(tmp_path / "demo.html")!r}]))
 """
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=600
-    )
+    done = run_code(program)
     assert done.returncode == 1 and "Traceback" not in done.stderr
     assert "skattr[report]" in done.stderr.splitlines()[-1]
     assert "Importance" in done.stdout

@@ -14,7 +14,7 @@ from sklearn.ensemble import RandomForestRegressor
 from skattr import cli
 from skattr._files import samples, streams
 from tests.helpers.frames import flats, pipeline
-from tests.helpers.processes import hear_interrupts, wait_until
+from tests.helpers.processes import Process, hear_interrupts, run_code, wait_until
 
 
 @pytest.fixture(scope="module")
@@ -169,7 +169,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path, n_rows):
     """Explain 200 MB or 2 GB of Parquet, whose values take as much again, in less than 1 GB."""
     arguments = large_files(tmp_path, n_rows)
     assert os.path.getsize(tmp_path / "data.parquet") > 155 * n_rows
-    done = subprocess.run([sys.executable, "-c", PEAK, *arguments], capture_output=True, text=True)
+    done = run_code(PEAK, *arguments, seconds=3000)
     assert done.returncode == 0, done.stderr
     assert f"for {n_rows:,} rows" in done.stderr
     assert int(done.stdout.split()[-1]) < 1000
@@ -180,18 +180,17 @@ def test_memory_does_not_grow_with_the_file(tmp_path, n_rows):
 def test_cancelling_leaves_no_files(tmp_path):
     arguments = large_files(tmp_path, 600_000)
     before = {file.name for file in tmp_path.iterdir()}
-    process = subprocess.Popen(
-        [*COMMAND, *arguments], stderr=subprocess.PIPE, text=True, preexec_fn=hear_interrupts
-    )
-    for line in process.stderr:
-        if "explaining" in line:
-            break
-    wait_until(
-        lambda: any("unfinished" in file.name for file in tmp_path.iterdir()),
-        "an unfinished file",
-        lambda: process.poll() is None,
-    )
-    process.send_signal(signal.SIGINT)
-    assert "interrupted" in process.communicate(timeout=300)[1]
+    command, pipe = [*COMMAND, *arguments], subprocess.PIPE
+    with Process(command, stderr=pipe, preexec_fn=hear_interrupts) as process:
+        for line in process.stderr:
+            if "explaining" in line:
+                break
+        wait_until(
+            lambda: any("unfinished" in file.name for file in tmp_path.iterdir()),
+            "an unfinished file",
+            lambda: process.poll() is None,
+        )
+        process.send_signal(signal.SIGINT)
+        assert "interrupted" in process.finish()[1]
     assert process.returncode == 130
     assert {file.name for file in tmp_path.iterdir()} == before

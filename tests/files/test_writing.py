@@ -3,8 +3,6 @@
 import os
 import signal
 import stat
-import subprocess
-import sys
 import threading
 import time
 
@@ -12,6 +10,7 @@ import numpy as np
 import pytest
 
 from skattr._files.writing import SUFFIX, check_writable, whole_file
+from tests.helpers.processes import run_code
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="about files of POSIX systems")
 
@@ -131,7 +130,7 @@ def test_what_a_killed_process_leaves_is_named_and_removed_by_the_next(tmp_path)
     path = tmp_path / "values.csv"
     path.write_bytes(b"old")
     for _ in range(2):
-        done = subprocess.run([sys.executable, "-c", KILLED, str(path)])
+        done = run_code(KILLED, str(path))
         assert done.returncode == -signal.SIGKILL
         assert sorted(os.listdir(tmp_path)) == ["values.csv", f"values.csv{SUFFIX}"]
     assert path.read_bytes() == b"old"

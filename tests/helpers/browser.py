@@ -136,7 +136,11 @@ class Browser:
             self.call("Browser.close")
         except (AssertionError, OSError):
             self.process.terminate()
-        self.process.wait(20)
+        try:
+            self.process.wait(20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait(20)
         for fd in (self.write_end, self.read_end):
             os.close(fd)
         self.log.close()

@@ -1,13 +1,13 @@
 """Pictures: what they show is read back from Axes."""
 
 import re
-import subprocess
-import sys
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
 import matplotlib
+
+from tests.helpers.processes import run_code
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
@@ -1031,9 +1031,7 @@ except ImportError as error:
 else:
     raise SystemExit("no word about matplotlib")
 """
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=600
-    )
+    done = run_code(program)
     assert done.returncode == 0, done.stderr
 
 

@@ -88,6 +88,22 @@ def test_few_levels_are_lines(few, first):
         np.testing.assert_allclose(data.values, at - surface.offset)
 
 
+def test_functions_that_are_evaluated_are_lines_without_steps():
+    background = X[["few", "other"]][:20]
+    explainer = MeasureExplainer(lambda X: X["other"].to_numpy() * (X["few"] == "a")).fit(
+        background
+    )
+    surface = explainer.surface("few", "other")
+    ax = plot.surface(surface, data=background)
+    assert not ax.patches
+    lines = [line for line in ax.lines if len(line.get_xdata()) > 2]
+    names = [text.get_text().removeprefix("few = ") for text in ax.get_legend().get_texts()]
+    assert len(lines) == len(names) == 2
+    for line, name in zip(lines, names, strict=True):
+        at = line.get_xdata()
+        np.testing.assert_allclose(line.get_ydata(), surface([name] * len(at), at) - surface.offset)
+
+
 def test_levels_have_names_and_lines_can_be_refused():
     ax = plot.surface(EXPLAINER.surface("level", "few"), data=X)
     names = [text.get_text() for text in ax.get_xticklabels()]
@@ -143,6 +159,8 @@ def test_interactions_as_bars_and_matrix():
     names = [label.get_text() for label in ax.get_yticklabels()]
     assert names == [f"{a} × {b}" for a, b in strongest.index[:4]]
     assert ax.get_xlabel() == "H², 4 of 10 pairs drawn"
+    sizes = [text.get_text() for text in ax.texts[:4]]
+    assert [float(size) for size in sizes] == pytest.approx(list(strongest[:4]), rel=0.06)
     share = parts.shares["single columns"]
     assert f"single columns {100 * share:.0f} %" in ax.texts[-1].get_text()
     matrix = plot.interactions(parts, kind="matrix", max_pairs=10)

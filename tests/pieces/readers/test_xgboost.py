@@ -1,8 +1,6 @@
 """The reader of XGBoost against XGBoost's own margins and its own choice of leaves."""
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -20,6 +18,7 @@ from skattr.pieces.base import Unreadable
 from skattr.pieces.boxes import Boxes
 from skattr.pieces.outputs import Output
 from skattr.pieces.readers import xgboost as reader
+from tests.helpers.processes import run_code
 
 xgb = pytest.importorskip("xgboost")
 
@@ -548,7 +547,7 @@ def test_saved_and_loaded(tmp_path):
 @pytest.mark.slow
 def test_reading_is_lazy_about_xgboost():
     code = "import sys, skattr.pieces.readers.xgboost; assert 'xgboost' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code], check=True)
+    assert run_code(code).returncode == 0
 
 
 def test_many_columns():
