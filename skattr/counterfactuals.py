@@ -22,7 +22,7 @@ from skattr._utils.messages import brief
 from skattr.curves import Curves
 from skattr.explainer import MeasureExplainer
 from skattr.solution.ice import curves_of_rows
-from skattr.solution.nearest import Column, Found, nearest_level, nearest_number
+from skattr.solution.nearest import Column, Found, nearest_date, nearest_level, nearest_number
 
 COLUMNS = ["row", "column", "from", "to", "change", "before", "after", "share", "note"]
 ALREADY = "already there"
@@ -176,8 +176,7 @@ def _lines(
             line = (*start, value, 0.0, shown, shown, column.share_of(value), ALREADY)
             lines.append((i, line))
             continue
-        search = nearest_level if one.kind == "levels" else nearest_number
-        found: list[Found] = search(one, column, value, met)
+        found: list[Found] = _search(one, column)(one, column, value, met)
         if not found:
             note = NONE if one.kind in ("steps", "linear", "levels") else NONE_SEEN
             empty = (None, np.nan, goal.shown(before), np.nan, np.nan)
@@ -189,6 +188,12 @@ def _lines(
             line = (*start, each.to, change, goal.shown(before), after, each.share, note)
             lines.append((i, line))
     return lines
+
+
+def _search(curve: Any, column: Column) -> Callable[..., list[Found]]:
+    if curve.kind == "levels":
+        return nearest_level
+    return nearest_date if curve.kind == "function" and column.dtype is None else nearest_number
 
 
 def _as_table(row: Any, model: Any) -> Any:

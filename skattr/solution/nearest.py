@@ -110,6 +110,25 @@ def nearest_level(curve: RowCurve, column: Column, value: Any, met: Met) -> list
     return sorted(found, key=lambda each: -each.share if each.share == each.share else 0.0)
 
 
+def nearest_date(curve: RowCurve, column: Column, value: Any, met: Met) -> list[Found]:
+    """Return the nearest date of the background that meets a condition.
+
+    From missing, it is the most common one.
+    """
+    frame, values = curve.table()
+    dates = frame["x"]
+    does = np.flatnonzero(met(values) & dates.notna().to_numpy())
+    if not len(does):
+        return []
+    there = [dates.iloc[i] for i in does]
+    shares = [column.share_of(date) for date in there]
+    if frames.is_missing(value):
+        best = int(np.argmax(shares))
+    else:
+        best = int(np.argmin([abs(date - value) for date in there]))
+    return [Found(there[best], values[does[best]], shares[best])]
+
+
 def nearest_number(curve: RowCurve, column: Column, value: Any, met: Met) -> list[Found]:
     """Return the nearest number that meets a condition, or missing if only that does."""
     if curve.kind == "steps":
