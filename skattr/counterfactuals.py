@@ -23,7 +23,14 @@ from skattr._utils.messages import brief
 from skattr.curves import Curves
 from skattr.explainer import MeasureExplainer
 from skattr.solution.ice import curves_of_rows
-from skattr.solution.nearest import Column, Found, nearest_level, nearest_number, nearest_seen
+from skattr.solution.nearest import (
+    Column,
+    Found,
+    nearest_date,
+    nearest_level,
+    nearest_number,
+    nearest_seen,
+)
 
 COLUMNS = ["row", "column", "from", "to", "change", "before", "after", "share", "note"]
 ALREADY = "already there"
@@ -179,23 +186,27 @@ def _lines(
             line = (*start, value, 0.0, shown, shown, column.share_of(value), ALREADY)
             lines.append((i, line))
             continue
-        if one.kind == "levels":
-            search = nearest_level
-        else:
-            search = nearest_seen if column.dtype is None else nearest_number
-        found: list[Found] = search(one, column, value, met)
+        found: list[Found] = _search(one, column)(one, column, value, met)
         if not found:
             note = NONE if one.kind in ("steps", "linear", "levels") else NONE_SEEN
             empty = (None, np.nan, goal.shown(before), np.nan, np.nan)
             lines.append((i, (*start, *empty, note)))
         for each in found:
-            of_levels = one.kind == "levels" or column.dtype is None
-            change = np.nan if of_levels else each.to - value
+            differs = one.kind != "levels" and (column.dtype is not None or column.of_dates)
+            change = each.to - value if differs else np.nan
             note = UNSEEN if each.share == 0 else ""
             after = goal.shown(each.after)
             line = (*start, each.to, change, goal.shown(before), after, each.share, note)
             lines.append((i, line))
     return lines
+
+
+def _search(curve: Any, column: Column) -> Callable[..., list[Found]]:
+    if curve.kind == "levels":
+        return nearest_level
+    if column.dtype is not None:
+        return nearest_number
+    return nearest_date if column.of_dates else nearest_seen
 
 
 def _as_table(row: Any, model: Any) -> Any:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.browser import find_browser
+
 ROOT = Path(__file__).parent.parent
 API = (ROOT / "docs" / "api" / "index.rst").read_text(encoding="utf-8")
 MODULES = (
@@ -101,6 +103,17 @@ def test_pictures_of_the_measures(tmp_path, monkeypatch):
     assert {path.name for path in tmp_path.iterdir()} == {
         "measures-dark.svg", "measures-light.svg",
     }  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("browser")
+def test_pictures_of_the_report(tmp_path, monkeypatch):
+    find_browser()
+    pytest.importorskip("jinja2", reason="the report needs jinja2")
+    monkeypatch.setattr(sys, "argv", ["report.py", str(tmp_path)])
+    runpy.run_path(str(ROOT / "docs" / "_pictures" / "report.py"), run_name="__main__")
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {path.name for path in (ROOT / "docs").glob("report*.png")}
 
 
 def test_every_page_of_the_gallery_has_a_picture_of_its_own(tmp_path, monkeypatch):

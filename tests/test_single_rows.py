@@ -327,6 +327,37 @@ def test_texts_and_dates_of_models_that_are_evaluated():
     assert (day["to"], day["after"], day["share"]) == (days[2], 4.0, 0.5)
     notes = found[found["column"].isin(["n", "kind"])]["note"]
     assert notes.tolist() == ["no value of the background does"] * 2
+def test_dates_for_which_the_model_is_evaluated():
+    """The nearest date of the background that reaches the target; from missing, the commonest."""
+    rng = np.random.default_rng(0)
+    start = pd.Timestamp("2024-01-01")
+    X = pd.DataFrame(
+        {"day": start + pd.to_timedelta(rng.integers(0, 300, 60), unit="D"), "a": rng.random(60)}
+    )
+
+    def model(Z):
+        days = (Z["day"] - start).dt.days
+        return np.asarray(days.fillna(-5) + 10.0 * Z["a"])
+
+    explainer = MeasureExplainer(model).fit(X)
+    rows = X[:8].copy()
+    rows.loc[[2, 5], "day"] = pd.NaT
+    rows["a"] = rows["a"] + 1
+    found = counterfactual(explainer, rows, 150.0, ["day"])
+    assert list(found["row"]) == list(range(8))
+    for i, line in enumerate(found.itertuples()):
+        now, before = rows["day"][i], model(rows[i : i + 1])[0]
+        seen = X["day"].unique()
+        there = np.array([model(rows[i : i + 1].assign(day=day))[0] for day in seen])
+        does = (there >= 150) == (before < 150)
+        if pd.isna(now):
+            share = np.array([(X["day"] == day).mean() for day in seen])
+            assert line.share == share[does].max()
+        else:
+            nearest = abs(seen[does] - now).min()
+            assert abs(line.to - now) == nearest and line.change == line.to - now
+        assert line.to in set(seen[does]) and line.share == (X["day"] == line.to).mean()
+        assert line.after == model(rows[i : i + 1].assign(day=line.to))[0]
 
 
 def test_bad_input_of_counterfactuals():

@@ -72,6 +72,29 @@ def fixed(value: float, places: int, *, sign: bool = False, minus: str = "-") ->
     return (minus if value < 0 else "+" if sign else "") + text
 
 
+def in_units(values: np.ndarray, places: int, more: int) -> np.ndarray:
+    """Return whole multiples of 10**-(places + more) next to numbers, which `fixed` writes alike.
+
+    Examples
+    --------
+    >>> in_units(np.array([0.12349999, -0.125]), 3, 2), fixed(0.12350, 3), fixed(0.12349999, 3)
+    (array([ 12349, -12500]), '0.124', '0.123')
+    """
+    scaled = values * 10.0**places
+    printed = np.rint(scaled)
+    near = np.abs(scaled - np.floor(scaled) - 0.5) < 1e-6  # where the product may be rounded over
+    texts = [fixed(value, places).replace(",", "") for value in values[near]]
+    printed[near] = np.rint(np.array(texts, float) * 10.0**places)
+    times = 10**more
+    found = np.rint(values * 10.0 ** (places + more))
+    far = 2 * np.abs(found - printed * times) >= times  # halves are rounded either way
+    if more:
+        found = np.where(
+            far, printed * times + np.sign(found - printed * times) * (times // 2 - 1), found
+        )
+    return found.astype(np.int64)
+
+
 def number(value: float, *, sign: bool = False, minus: str = MINUS) -> str:
     """Return a number that stands alone.
 
@@ -92,6 +115,17 @@ def count(n: int) -> str:
     '100,000'
     """
     return f"{n:,}"
+
+
+def percent(share: float, places: int = 0) -> str:
+    """Return a share.
+
+    Examples
+    --------
+    >>> percent(0.388), percent(0.0179, 1)
+    ('39 %', '1.8 %')
+    """
+    return f"{100 * share:.{places}f} %"
 
 
 def small(value: float) -> str:

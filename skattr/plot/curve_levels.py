@@ -63,11 +63,11 @@ def draw_levels(
             few = np.unique(where[thin & (where >= 0)])
             entries += shade(ax, [(position - 0.5, 1.0) for position in few])
     ax.set_xlim(-0.6, len(levels) - 0.4)
-    _name_levels(ax, [drawing.raw_text(level, 24) for level in levels], weights)
+    name_levels(ax, [drawing.raw_text(level, 24) for level in levels], weights)
     return entries
 
 
-def _name_levels(ax: Axes, names: list[str], weights: np.ndarray) -> None:
+def name_levels(ax: Axes, names: list[str], weights: np.ndarray) -> None:
     """Write the names of levels as large as fits; of too many, those of the largest weights."""
     from matplotlib import rcParams
 
@@ -85,6 +85,17 @@ def _name_levels(ax: Axes, names: list[str], weights: np.ndarray) -> None:
                   ha="right" if turn == 40 else "center",
                   rotation_mode="anchor" if turn == 40 else "default",
                   **drawing.LITERAL)  # fmt: skip
+
+
+def name_levels_upwards(ax: Axes, names: list[str], weights: np.ndarray) -> None:
+    """Write the same on the y axis, where names lie one above the other."""
+    from matplotlib import rcParams
+
+    points = drawing.font_points(rcParams["ytick.labelsize"])
+    room = 0.85 * drawing.height_in_points(ax) / len(names)
+    size = min(points, max(room / 1.1, NARROWEST))
+    at = _apart(weights, 1.1 * size / room)
+    ax.set_yticks(at, [names[p] for p in at], fontsize=size, **drawing.LITERAL)
 
 
 def _apart(weights: np.ndarray, distance: float) -> np.ndarray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,9 +14,6 @@ from skattr.plot import drawing
 from skattr.plot.columns import MISSING, Column, as_column
 from skattr.plot.curve_levels import arranged
 from skattr.plot.curve_lines import BEYOND, Line, as_line, drop_unknown
-
-if TYPE_CHECKING:
-    from matplotlib.axis import Axis as MatplotlibAxis
 
 CELLS = 120  # of numbers; of a step function with more jumps, the value in the middle of each
 EVALUATED = 24  # cells of a function that calls the model
@@ -61,11 +58,19 @@ class SurfaceAxis:
         beside = np.nan if self.missing is None else np.mean(self.missing)
         return np.where(self.column.missing, beside, self.column.numbers)
 
-    def write(self, axis: MatplotlibAxis, set_label: Any, set_ticks: Any) -> None:
-        """Write names, ticks and the label of the axis."""
-        set_label(f"{drawing.shorten(self.feature)}{self.unit}", **drawing.LITERAL)
-        if self.names is not None:
-            set_ticks(np.arange(len(self.names)), self.names, **drawing.LITERAL)
+    @property
+    def label(self) -> str:
+        """The label of the axis."""
+        return f"{drawing.shorten(self.feature)}{self.unit}"
+
+    def weights(self) -> np.ndarray:
+        """Return how many rows have each level, which counts where not all names fit."""
+        assert self.names is not None
+        if self.column is None:
+            return np.ones(len(self.names))
+        places = self.places()
+        places = places[np.isfinite(places)].astype(int)
+        return np.bincount(places, minlength=len(self.names)).astype(float)
 
 
 def surface_axis(curve: Curve, data: Any) -> SurfaceAxis:

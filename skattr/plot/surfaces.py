@@ -11,6 +11,7 @@ from skattr._inputs import frames
 from skattr._utils.messages import brief
 from skattr.curves import Surface
 from skattr.plot import drawing
+from skattr.plot.curve_levels import name_levels, name_levels_upwards
 from skattr.plot.selection import output_positions
 from skattr.plot.surface_axes import SurfaceAxis, surface_axis
 from skattr.plot.ticks import numbers, write_numbers
@@ -187,8 +188,12 @@ def _coarse(axis: SurfaceAxis, edges: np.ndarray) -> np.ndarray:
 
 def _write_axes(ax: Axes, x: SurfaceAxis, y: SurfaceAxis) -> None:
     """Write the labels and ticks of both axes."""
-    x.write(ax.xaxis, ax.set_xlabel, ax.set_xticks)
-    y.write(ax.yaxis, ax.set_ylabel, ax.set_yticks)
+    ax.set_xlabel(x.label, **drawing.LITERAL)
+    ax.set_ylabel(y.label, **drawing.LITERAL)
+    if x.names is not None:
+        name_levels(ax, x.names, x.weights())
+    if y.names is not None:
+        name_levels_upwards(ax, y.names, y.weights())
     for axis, tick in ((x, ax.xaxis), (y, ax.yaxis)):
         if axis.names is None and not axis.dates:
             write_numbers(tick, years=True)
@@ -198,8 +203,6 @@ def _write_axes(ax: Axes, x: SurfaceAxis, y: SurfaceAxis) -> None:
         drawing.date_ticks(ax, 6)
     if y.dates:
         ax.yaxis_date()
-    if x.names is not None and max(map(len, x.names)) * len(x.names) > 50:
-        ax.tick_params(axis="x", rotation=40)
     drawing.hide_spines(ax, "top", "right")
 
 
@@ -237,7 +240,9 @@ def _draw_lines(
             (drawn,) = ax.plot(np.arange(n), values[:, p], "o", color=colour, markersize=6)
         entries.append((drawn, f"{drawing.shorten(levels.feature, 20)} = {name}"))
     ax.set_xlim(*x.ends)
-    x.write(ax.xaxis, ax.set_xlabel, ax.set_xticks)
+    ax.set_xlabel(x.label, **drawing.LITERAL)
+    if x.names is not None:
+        name_levels(ax, x.names, x.weights())
     if x.names is None and not x.dates:
         drawing.label_x(ax, f"{drawing.shorten(x.feature)}{x.unit}", years=True)
     if x.dates:
@@ -245,8 +250,6 @@ def _draw_lines(
         drawing.date_ticks(ax, 6)
     if x.missing is not None:
         _name_missing(ax, x, vertical=False)
-    if x.names is not None and max(map(len, x.names)) * len(x.names) > 50:
-        ax.tick_params(axis="x", rotation=40)
     drawing.label_y(ax, label)
     drawing.hide_spines(ax, "top", "right")
     drawing.legend(ax, entries)

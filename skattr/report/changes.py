@@ -13,7 +13,7 @@ import pandas as pd
 
 from skattr._inputs import frames
 from skattr._utils.messages import brief
-from skattr._utils.numbers import decimals, fixed
+from skattr._utils.numbers import decimals, fixed, percent
 from skattr.counterfactuals import ALREADY, Goal, counterfactual
 from skattr.explanation import Explanation
 from skattr.pieces import BlackBox
@@ -121,7 +121,7 @@ def _row(part: pd.DataFrame, units: dict, words: _Words) -> dict[str, Any]:
         *(possible[name] for name in ("column", "from", "to", "after", "share")), strict=True
     ):
         name, unit = units[column]
-        like = "not known" if np.isnan(share) else "none" if share == 0 else f"{share:.1%}"
+        like = "not known" if np.isnan(share) else "none" if share == 0 else percent(share, 1)
         texts = [with_unit(shown_value(value), unit) for value in (now, to)]
         lines.append([name, *texts, words.number(after), like])
     return {"text": text, "lines": lines}

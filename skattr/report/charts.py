@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from skattr.report.figures import axis_places
 from skattr.report.settings import Settings
 from skattr.report.tables import Column
+from skattr.report.what_if import in_two_digits
 
 BINS = 30  # of a histogram
-ERRORS = 16  # places of a curve whose errors are told
+ERRORS = 16  # places of a line whose errors are told
 INTEGERS = 60  # that are counted one by one at most
 
 
@@ -22,8 +22,9 @@ def charts(
     """Return for each column shown what its picture needs; None without data.
 
     Counts are of all rows explained, `places` of the rows shown. `order` are the positions of the
-    stored levels that the rows have, in the order of their bars. `band` has errors of the curve
-    from its background, at some places and for each output.
+    stored levels that the rows have, in the order of their bars. `band` has twice the errors from
+    the background of bars, or of a line at some places, for each output; those of steps are stored
+    with the curve.
     """
     if not settings.include_data or stored is None:
         return None
@@ -74,33 +75,28 @@ def _numbers(column: Column, rows: np.ndarray, table: dict[str, Any]) -> dict[st
     if kind in "mM":
         shown = x[rows]
         found["places"] = [round(float(v), 6) if np.isfinite(v) else None for v in shown]
-    elif table.get("kind") in ("steps", "linear"):
+    elif table.get("kind") == "linear":
         grid = np.linspace(there.min(), there.max(), ERRORS)
         found |= _errors(column, np.array([float(f"{x:.6g}") for x in grid]))
     return found
 
 
 def _errors(column: Column, x: np.ndarray) -> dict[str, Any]:
-    """Return the errors of a curve from its background, at some numbers; {} if there are none."""
-    values = x.astype(column.parts[0].dtype)
-    return _band(column, x, values)
+    """Return the errors of a line from its background, at some numbers; {} if there are none."""
+    assert column.curve is not None
+    errors = column.curve.background_error(x.astype(column.parts[0].dtype), centered=True)
+    return {} if errors is None else _band(x, errors.reshape(len(x), -1))
 
 
 def _level_errors(column: Column, order: list[int]) -> dict[str, Any]:
-    """Return the same of bars, at their places; "missing" and other levels have none."""
+    """Return the same of bars, at their places; "any other" has none."""
     assert column.curve is not None
-    frame = column.curve.to_frame()
-    known = [(i, k) for i, k in enumerate(order) if frame["kind"].iloc[k] == "level"]
-    if not known:
+    if not column.curve.n_folds or not order:
         return {}
-    levels = pd.Series([frame["level"].iloc[k] for _, k in known], dtype=column.parts[0].dtype)
-    return _band(column, np.array([i for i, _ in known]), levels)
+    return _band(np.arange(len(order)), column.curve.table_errors(True)[order])
 
 
-def _band(column: Column, places: np.ndarray, values: Any) -> dict[str, Any]:
-    assert column.curve is not None
-    errors = column.curve.background_error(values, centered=True)
-    if errors is None:
-        return {}
-    lines = zip(places.tolist(), errors.reshape(len(places), -1).tolist(), strict=True)
-    return {"band": [[x, *(float(f"{e:.3g}") for e in error)] for x, error in lines]}
+def _band(places: np.ndarray, errors: np.ndarray) -> dict[str, Any]:
+    there = np.isfinite(errors).all(axis=1)
+    told = in_two_digits(2 * errors[there]).tolist()
+    return {"band": [[x, *e] for x, e in zip(places[there].tolist(), told, strict=True)]}

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from skattr._inputs import frames
-from skattr._utils.numbers import formatter, small
+from skattr._utils.numbers import formatter, percent, small
 from skattr.explanation import Explanation
 from skattr.report.notes import ADVICE, NAMED, Note, remainder
 from skattr.report.words import shown
@@ -40,7 +40,7 @@ def _gap(one: Explanation) -> Note:
         f"root mean square {write(size)}"
     )
     if spread > 0:
-        text += f", {size / spread:.0%} of the spread of the predictions"
+        text += f", {percent(size / spread)} of the spread of the predictions"
     scale = max(spread, float(np.abs(one.predictions).max()))
     if np.abs(gap).max() <= 1e-8 * scale:
         return Note(title, f"{text}. The values add up to the prediction.", "ok")

@@ -142,8 +142,8 @@ def _sentences(
         words = [with_unit(fixed(mean, places), settings.output_unit) for mean in means]
         change = fixed(means[1] - means[0], places, sign=True, minus=MINUS)
         told.append(
-            f"The mean prediction over the rows explained is {words[0]} in {one} and {words[1]} in "
-            f"{two}: {with_unit(change, settings.output_unit)}."
+            f"The mean prediction over the rows explained is {words[0]} for “{one}” and {words[1]} "
+            f"for “{two}”: a change of {with_unit(change, settings.output_unit)}."
         )
     changed = [name for name in order if differences.get(name, 0.0) > 0]
     if changed:

@@ -64,11 +64,31 @@ def draw(paint: Callable[[Any], Any], alt: str, height: float, shaded: bool = Fa
 
     figure = Figure(figsize=(WIDTH, height), dpi=DPI, layout="constrained")
     canvas = FigureCanvasAgg(figure)
-    paint(figure.add_subplot())
+    ax = figure.add_subplot()
+    paint(ax)
     canvas.draw()
+    if keep_inside(ax):
+        canvas.draw()
     width, height_px = canvas.get_width_height()
     pixels = np.asarray(canvas.buffer_rgba())
     return Picture(_png(pixels, shaded), alt, width, height_px)
+
+
+def keep_inside(ax: Any) -> bool:
+    """Move labels of axes that would be cut to the end of their axis; return whether any was."""
+    page, moved = ax.figure.bbox, False
+    for axes in ax.figure.axes:
+        for label, along in ((axes.xaxis.label, "x"), (axes.yaxis.label, "y")):
+            box = label.get_window_extent()
+            if along == "x" and (box.x1 > page.x1 or box.x0 < page.x0):
+                label.set(x=1.0, horizontalalignment="right")
+                moved = True
+            elif along == "y" and (box.y1 > page.y1 or box.y0 < page.y0):
+                label.set(y=1.0, horizontalalignment="right")
+                room = 0.97 * (axes.bbox.y1 - page.y0)
+                label.set_fontsize(label.get_fontsize() * min(1.0, room / box.height))
+                moved = True
+    return moved
 
 
 def _png(pixels: np.ndarray, shaded: bool) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from skattr._intervals import half_width, jackknife_interval
-from skattr._utils.numbers import count, formatter, small
+from skattr._utils.numbers import count, formatter, percent, small
 from skattr.explanation import Explanation
 from skattr.report.notes import NAMED
 from skattr.report.rows import ExplainedRows
@@ -75,7 +75,7 @@ class Intervals:
         if self.includes_zero(j):
             return f"{text}; {NOT_TOLD}"
         away = float((np.abs(self.one.values[:, j]) > self.width[:, j]).mean())
-        return f"{text}; it excludes 0 at {away:.0%} of the rows explained"
+        return f"{text}; it excludes 0 at {percent(away)} of the rows explained"
 
 
 def how_sure(
@@ -136,7 +136,7 @@ def _relative(found: Intervals, j: int) -> float:
 
 
 def _percent(share: float) -> str:
-    return f"{share:.1%}" if share < 1 else "more than 100 %"
+    return percent(share, 1) if share < 1 else "more than 100 %"
 
 
 def _zeros(found: Intervals, columns: list[Column], top: np.ndarray) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from skattr._inputs import frames
-from skattr._utils.numbers import count, small
+from skattr._utils.numbers import count, percent, small
 from skattr.decomposition import Decomposition, decompose
 from skattr.explanation import Explanation
 from skattr.measures.base import as_terms
@@ -60,7 +60,7 @@ def interactions(
     one = len(parts.output_names) == 1
     name = parts.output_names[o]
     shares = np.asarray(parts.shares, float).reshape(3, -1)[:, o]
-    single, pairs, left = (f"{100 * share:.0f} %" for share in shares)
+    single, pairs, left = map(percent, shares)
     rows = "all rows" if parts.n_rows == explained.n_rows else f"{count(parts.n_rows)} of the rows"
     sentence = (
         f"Over {rows}, single columns explain {single} of the variance of the predictions, pairs "
@@ -73,7 +73,7 @@ def interactions(
     listed = [
         (
             f"{shown(table['first'].iloc[i])} × {shown(table['second'].iloc[i])}",
-            f"{share.iloc[i]:.1%}",
+            percent(share.iloc[i], 1),
             small(round(h2.iloc[i], 4)),
         )
         for i in strongest

@@ -32,6 +32,17 @@ class Note:
     large: bool = False  # whether it is in large print
 
 
+def is_left_to(what: str) -> str:
+    """Return a predicate for the part of the spread that a remainder has.
+
+    Examples
+    --------
+    >>> is_left_to("interactions"), is_left_to("not explained by these columns")
+    ('is due to interactions', 'is not explained by these columns')
+    """
+    return f"is due to {what}" if what == "interactions" else f"is {what}"
+
+
 def remainder(one: Explanation) -> tuple[np.ndarray, float, float]:
     """Return what the values of one output leave of each prediction, its size, and the spread."""
     assert one.predictions is not None

@@ -8,13 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from skattr._utils.numbers import decimals, formatter, small
+from skattr._utils.numbers import decimals, formatter, in_units, percent, small
 from skattr.explanation import Explanation
 from skattr.report import figures
 from skattr.report.how_sure import Intervals, how_sure
 from skattr.report.rows import ExplainedRows
 from skattr.report.settings import Settings
+from skattr.report.shapes import with_unit
+from skattr.report.summary import explains
 from skattr.report.tables import Column
+from skattr.report.what_if import short
 from skattr.report.words import shown
 
 
@@ -38,6 +41,7 @@ def table_data(
         outputs.append(
             {
                 "name": shown(name),
+                "what": explains(one),
                 "decimals": places,
                 **_values(one, top, places, _rounded),
                 "shapley": None
@@ -75,16 +79,16 @@ def _values(
 def _rounded(values: Any, places: int) -> Any:
     """Return numbers for JSON: six digits, more if decimals need them; None if not finite."""
     if np.ndim(values) > 0:
-        return [_rounded(value, places) for value in values]
-    if not np.isfinite(values):
-        return None
-    six = float(f"{values:.6g}")
-    return six if places < 0 or abs(six) < 10.0 ** (6 - places) else round(float(values), places)
+        return [_rounded(value, places) for value in np.asarray(values)]
+    return short(float(values), places, 6) if np.isfinite(values) else None
 
 
 def _shortened(values: np.ndarray, places: int) -> Any:
     """Return numbers for JSON with two decimals more than are printed."""
-    return _rounded(values, places) if places < 0 else np.round(values, places + 2).tolist()
+    if places < 0:
+        return _rounded(values, places)
+    units = in_units(np.ravel(values), places, 2)
+    return (units / 10.0 ** (places + 2)).reshape(np.shape(values)).tolist()
 
 
 def output_parts(
@@ -139,7 +143,7 @@ def output_parts(
 
 
 def _share(size: np.ndarray, j: int) -> str:
-    return f"{size[j] / size.sum():.1%}" if size.sum() > 0 else "–"
+    return percent(size[j] / size.sum(), 1) if size.sum() > 0 else "–"
 
 
 def _panel(
@@ -162,9 +166,10 @@ def _panel(
             if not settings.include_data
             else "The column has too many levels to draw."
         )
+    unit = settings.output_unit
     numbers = [
-        ("importance", f"{formatter(size)(size[j])} ({_share(size, j)} of all)"),
-        ("centred values", f"{write(values.min())} to {write(values.max())}"),
+        ("importance", f"{with_unit(formatter(size)(size[j]), unit)} ({_share(size, j)} of all)"),
+        ("centred values", with_unit(f"{write(values.min())} to {write(values.max())}", unit)),
     ]
     if intervals is not None:
         numbers.append(("95 % interval", intervals.about(j)))

@@ -33,6 +33,7 @@ from skattr.report.warnings import warnings
 from skattr.report.what_if import what_if
 from skattr.report.words import measure_in_words, measure_text, shown
 
+FIRST_SCRIPT = 'document.documentElement.classList.add("js");'  # nothing hidden is laid out
 SCRIPTS = ("base", "tabs", "table", "row", "what_if", "chart", "swarm", "columns", "start")
 
 
@@ -111,7 +112,9 @@ def page(
                 output["slices"] = slice_tables(
                     slices, explanation.output_names[o], settings.slices
                 )
-    notes = warnings(explainer, explanation, all_columns, settings.include_data)
+    notes = warnings(
+        explainer, explanation, all_columns, settings.include_data, shapley is not None
+    )
     for o, output in enumerate(outputs):
         output["sentences"] = plain_words(
             Facts(
@@ -126,7 +129,8 @@ def page(
     return environment.get_template("template.html.j2").render(
         settings=settings,
         subtitle=subtitle(explainer, explained),
-        policy=_policy(script, css),
+        policy=_policy((FIRST_SCRIPT, script), css),
+        first_script=_safe(FIRST_SCRIPT),
         script=_safe(script),
         css=_safe(css),
         data=_safe(as_json(table)),
@@ -140,6 +144,7 @@ def page(
         table=table,
         slices_name="" if settings.slices is None else shown(settings.slices),
         shared=shapley is not None,
+        adds_up=explanation.predictions is not None and explanation.adds_up(),
         measure_name=shown(explainer.measure_.in_words()),
         checks=checked,
         has_bands=explanation.background_error is not None,
@@ -191,16 +196,27 @@ def _limits(explained: ExplainedRows, rows: np.ndarray, settings: Settings) -> l
     ]
 
 
+# texts of JavaScript, comments, and the spaces around signs; a template may hold ${f("a", `b`)}
+JAVASCRIPT = re.compile(
+    r'"(?:[^"\\\n]|\\.)*"|`(?:\$\{(?:[^`{}]|\{[^`{}]*\}|`(?:\$\{[^`{}]*\}|[^`])*`)*\}|[^`])*`'
+    r"|/\*.*?\*/|[ ]*([-+*/%=<>!?:,;&|(){}\[\]]+)[ ]*",
+    re.DOTALL,
+)
+
+
 def _script() -> str:
     """Return the JavaScript of the page as one function, without spaces and comments in it."""
     lines = "\n".join(_read(f"js/{name}.js") for name in SCRIPTS).splitlines()
     text = "\n".join(line.strip() for line in lines)
-    text = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
-    for sign in ("=>", "===", "!==", "&&", "||", "+=", "<=", ">="):  # which no text has
-        text = text.replace(f" {sign} ", sign)
-    text = text.replace("{ ", "{").replace(" }", "}").replace(") {", "){")
+    text = JAVASCRIPT.sub(_tight, text)
     text = re.sub(r"\n+", "\n", text)
     return f'"use strict";(() => {{\n{text}\n}})();'
+
+
+def _tight(found: re.Match) -> str:
+    if found[0].startswith("/*"):
+        return ""
+    return found[0] if found[1] is None else found[1]
 
 
 def _read(name: str) -> str:
@@ -222,10 +238,11 @@ def as_json(value: Any) -> str:
     return text
 
 
-def _policy(script: str, css: str) -> str:
-    """Return the Content-Security-Policy: only our own script and style, by their hashes."""
+def _policy(scripts: tuple[str, ...], css: str) -> str:
+    """Return the Content-Security-Policy: only our own scripts and style, by their hashes."""
+    hashes = " ".join(f"'{_hash(script)}'" for script in scripts)
     return (
-        f"default-src 'none'; img-src data:; script-src '{_hash(script)}'; "
+        f"default-src 'none'; img-src data:; script-src {hashes}; "
         f"style-src '{_hash(css)}'; base-uri 'none'; form-action 'none'"
     )
 

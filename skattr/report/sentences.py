@@ -9,14 +9,15 @@ import numpy as np
 import pandas as pd
 
 from skattr._inputs import frames
-from skattr._utils.numbers import count, raw, small
+from skattr._utils.numbers import count, percent, raw, small
 from skattr.explanation import Explanation
 from skattr.measures.base import as_terms
 from skattr.report.interactions import Interactions
-from skattr.report.notes import Note, remainder
+from skattr.report.notes import Note, is_left_to, remainder
 from skattr.report.rows import ExplainedRows
 from skattr.report.settings import Settings
 from skattr.report.shapes import Words, digits, shape_of_numbers, with_unit
+from skattr.report.summary import explains
 from skattr.report.tables import Column
 from skattr.report.words import shown_value
 
@@ -106,7 +107,10 @@ def _round(value: float, column: Column | None) -> float:
 def _level(facts: Facts, one: Explanation) -> Sentence:
     words = _words(facts)
     base = _plain(float(np.ravel(one.base_value)[0]), words)
-    text = f"Over the background, the model gives {base} on average"
+    what = explains(one)
+    many = "are" if what.startswith("log-odds") else "is"
+    the = "the model gives" if what in ("prediction", "output") else f"the {what} {many}"
+    text = f"Over the background, {the} {base} on average"
     if one.predictions is not None:
         low, high = one.predictions.min(), one.predictions.max()
         text += f"; over the rows explained, from {_plain(low, words)} to {_plain(high, words)}"
@@ -124,10 +128,12 @@ def _drivers(facts: Facts) -> Sentence:
         return Sentence(text, "importance", "importance")
     order = [j for j in np.argsort(-size, kind="stable") if size[j] > 0]
     first, *others = order
-    name = facts.columns[first].title
+    name = facts.columns[first].quoted
+    about = facts.columns[first].description
+    name += f" ({about})" if about else ""
     text = f"{name} drives the model most: it moves the prediction by {words.amount(size[first])} "
-    text += f"on average, {size[first] / size.sum():.0%} of all effects"
-    told = [f"{facts.columns[j].name} ({words.amount(size[j])})" for j in others[:2]]
+    text += f"on average, {percent(size[first] / size.sum())} of all effects"
+    told = [f"{facts.columns[j].quoted} ({words.amount(size[j])})" for j in others[:2]]
     if told:
         text += f"; then {' and '.join(told)}"
     return Sentence(f"{text}.", "importance", "importance")
@@ -165,7 +171,7 @@ def _shape(facts: Facts, one: Explanation, j: int) -> str:
     if len(x) < 2:
         return _range(column, values, words)
     error = 0.0 if one.std_error is None else float(one.std_error[:, j].max())
-    return f"The effect of {column.name} {shape_of_numbers(x, v, _spread(one), words, error)}"
+    return f"The effect of {column.quoted} {shape_of_numbers(x, v, _spread(one), words, error)}"
 
 
 def _spread(one: Explanation) -> float:
@@ -187,7 +193,7 @@ def _numbers(column: pd.Series) -> np.ndarray:
 
 
 def _range(column: Column, values: np.ndarray, words: Words) -> str:
-    text = f"The effect of {column.name} goes from {words.signed(values.min())} to "
+    text = f"The effect of {column.quoted} goes from {words.signed(values.min())} to "
     text += words.signed(values.max())
     if column.is_group or column.is_level:
         return text
@@ -213,12 +219,14 @@ def _levels(column: Column, values: np.ndarray, words: Words) -> str:
     high, low = int(np.argmax(means)), int(np.argmin(means))
     size = words.amount(means[high] - means[low])
     if words.private:
-        return f"The effect of {column.name} differs by {size} between its {len(means)} levels"
+        return f"The effect of {column.quoted} differs by {size} between its {len(means)} levels"
     if {*levels} == {"False", "True"}:
         side = "higher" if levels[high] == "True" else "lower"
-        return f"The effect of {column.name} is {size} {side} where it is True than where it is not"
+        return (
+            f"The effect of {column.quoted} is {size} {side} where it is True than where it is not"
+        )
     return (
-        f"The effect of {column.name} is highest at {levels[high]} ({words.signed(means[high])}) "
+        f"The effect of {column.quoted} is highest at {levels[high]} ({words.signed(means[high])}) "
         f"and lowest at {levels[low]} ({words.signed(means[low])})"
     )
 
@@ -239,7 +247,7 @@ def _missing(facts: Facts, one: Explanation) -> list[Sentence]:
     column, words = facts.columns[j], _words(facts)
     side = "higher" if effect > 0 else "lower"
     text = (
-        f"Where {column.name} is missing ({count(column.missing.sum())} rows), its effect is "
+        f"Where {column.quoted} is missing ({count(column.missing.sum())} rows), its effect is "
         f"{words.amount(effect)} {side} than elsewhere."
     )
     return [Sentence(text, facts.anchor(j), "curve")]
@@ -266,8 +274,9 @@ def _together(facts: Facts, one: Explanation) -> Sentence:
             "row",
             "one row",
         )
-    text = f"The effects of a row do not add up to its prediction: {share:.0%} of the spread of "
-    return Sentence(f"{text}the predictions is {one.remainder_name}.", "checks", "checks")
+    text = f"The effects of a row do not add up to its prediction: {percent(share)} of the spread "
+    text += f"of the predictions {is_left_to(one.remainder_name)}."
+    return Sentence(text, "checks", "checks")
 
 
 def _accuracy(one: Explanation, unit: str) -> Sentence:
@@ -281,7 +290,7 @@ def _accuracy(one: Explanation, unit: str) -> Sentence:
     largest, spread = float(one.std_error.max()), _spread(one)
     text = f"The effects are approximate: the largest standard error is {small(largest)}"
     if spread > 0:
-        text += f", {largest / spread:.1%} of the spread of the predictions"
+        text += f", {percent(largest / spread, 1)} of the spread of the predictions"
     return Sentence(f"{text}.", "checks", "checks")
 
 
@@ -289,6 +298,6 @@ def _care(notes: list[Note]) -> Sentence:
     careful = [note for note in notes if note.verdict == "look"]
     if not careful:
         return Sentence("There are 0 warnings.", "warnings", "warnings")
-    titles = "; ".join(note.title[0].lower() + note.title[1:] for note in careful)
+    titles = "; ".join(note.title[:1].lower() + note.title[1:] for note in careful)
     n = "is 1 warning" if len(careful) == 1 else f"are {len(careful)} warnings"
     return Sentence(f"Be careful, there {n}: {titles}.", "warnings", "warnings")

@@ -4,7 +4,8 @@ An effect is given by points (x, v): values of a column, and the centred attribu
 lie on the column's curve. The rules:
 
 - it is flat if v changes by less than `FLAT` of the spread of the predictions;
-- it has steps if v changes at no more than `JUMPS` places, and at most half of the points do;
+- it has steps if v changes at no more than `JUMPS` places, and at most half of the points do, but
+  for changes that are less than `TINY` of its range in all;
 - it turns where v goes back by more than `TURN` of its range; without a turn it rises or falls,
   with one it has a hump or a valley;
 - one that rises or falls has a slope where a line fits (R² of at least `FITS`, and no point is off
@@ -18,10 +19,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skattr._utils.numbers import MINUS, PLAIN, raw
+from skattr._utils.numbers import MINUS, raw
 
 FLAT = 0.01  # part of the spread of the predictions
 JUMPS = 3
+LARGEST = 1e12  # from here on, numbers have exponents
+TINY = 0.05
 TURN = 0.1  # part of the range of the effect
 FITS = 0.97
 OFF = 0.08
@@ -66,15 +69,15 @@ class Words:
 
 
 def digits(value: float, n: int) -> str:
-    """Return a number in n digits, with thousands separators.
+    """Return a number in n digits, or four from 1000 on, with thousands separators.
 
     Examples
     --------
-    >>> digits(1115.2, 4), digits(0.04424, 3), digits(-5.1, 3)
-    ('1,115', '0.0442', '−5.1')
+    >>> digits(1115.2, 4), digits(0.04424, 3), digits(-5.1, 3), digits(313485296.1, 3)
+    ('1,115', '0.0442', '−5.1', '313,500,000')
     """
-    if 1000 <= abs(value) < PLAIN and n <= 4:
-        return f"{value:,.0f}".replace("-", MINUS)
+    if abs(value) >= 1000 and n <= 4 and abs(value) < LARGEST:
+        return f"{float(f'{value:.4g}'):,.0f}".replace("-", MINUS)
     return raw(float(value), n)
 
 
@@ -110,9 +113,13 @@ def shape_of_numbers(
     size = float(np.ptp(v))
     if size <= max(FLAT * spread, 3 * error):
         return f"is flat: it changes the prediction by no more than {words.amount(size)}"
-    jumps = np.flatnonzero(np.abs(np.diff(v)) > 1e-9 * size)
-    if len(jumps) <= JUMPS and 2 * len(jumps) < len(x):
-        return _steps(x, v, jumps, words)
+    changes = np.abs(np.diff(v))
+    order = np.argsort(-changes, kind="stable")
+    left = changes.sum() - np.cumsum(changes[order])  # by the largest changes so far
+    enough = int(np.argmax(left <= TINY * size)) + 1
+    if enough <= JUMPS and 2 * enough < len(x):
+        exact = left[enough - 1] <= 1e-9 * size
+        return _steps(x, v, np.sort(order[:enough]), words, exact)
     turns = turning_points(v, max(TURN * size, 3 * error))
     if len(turns) == 2:
         return _one_way(x, v, words)
@@ -158,20 +165,33 @@ def turning_points(v: np.ndarray, tolerance: float) -> list[int]:
     return [*found, len(v) - 1]
 
 
-def _steps(x: np.ndarray, v: np.ndarray, jumps: np.ndarray, words: Words) -> str:
+def _steps(x: np.ndarray, v: np.ndarray, jumps: np.ndarray, words: Words, exact: bool) -> str:
     heights = [v[i + 1] - v[i] for i in jumps]
+    flat = "" if exact else "nearly "
     if words.private:
-        told = " and ".join(words.signed(height) for height in heights)
-        return f"is constant but for {_count(len(jumps), 'jump')}, of {told}"
+        told = listed([words.signed(height) for height in heights])
+        return f"is {flat}constant but for {_count(len(jumps), 'jump')}, of {told}"
     whole = (x == np.round(x)).all()
     places = [words.place(x[i] if whole else (x[i] + x[i + 1]) / 2) for i in jumps]
     if len(jumps) == 1:
         side = "higher" if heights[0] > 0 else "lower"
-        return f"is {words.amount(heights[0])} {side} above {places[0]} than below, and flat apart"
-    told = " and ".join(
-        f"{words.signed(height)} at {place}" for height, place in zip(heights, places, strict=True)
-    )
-    return f"is constant but for {_count(len(jumps), 'jump')}: {told}"
+        size = words.amount(heights[0])
+        return f"is {size} {side} above {places[0]} than below, and {flat}flat otherwise"
+    pairs = zip(heights, places, strict=True)
+    told = listed([f"{words.signed(height)} at {place}" for height, place in pairs])
+    return f"is {flat}constant but for {_count(len(jumps), 'jump')}: {told}"
+
+
+def listed(texts: list[str]) -> str:
+    """Return an enumeration.
+
+    Examples
+    --------
+    >>> listed(["a"]), listed(["a", "b", "c"])
+    ('a', 'a, b and c')
+    """
+    *first, last = texts
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _count(n: int, what: str) -> str:

@@ -51,9 +51,9 @@ class Column:
         self.is_level = self.is_group or frames.is_level(explanation.data, columns[0])
 
     @property
-    def title(self) -> str:
-        """The name with the description, if there is one."""
-        return f"{self.name} ({self.description})" if self.description else self.name
+    def quoted(self) -> str:
+        """The name as a part of a sentence: in quotes if it has spaces."""
+        return f"“{self.name}”" if " " in self.name else self.name
 
     @cached_property
     def missing(self) -> np.ndarray:

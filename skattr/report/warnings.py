@@ -7,22 +7,30 @@ from typing import Any
 import numpy as np
 
 from skattr._inputs import frames
-from skattr._utils.numbers import count, formatter
+from skattr._utils.numbers import count, formatter, percent
 from skattr.explanation import Explanation
-from skattr.report.notes import ADVICE, NAMED, Note, remainder
+from skattr.report.notes import ADVICE, NAMED, Note, is_left_to, remainder
 from skattr.report.tables import Column
 from skattr.report.words import shown, shown_value
 
 THIN = 30  # effective rows below which support is thin
+SHARED_HERE = " Under One row, this report shows the Shapley values of its rows."
 LARGE = 0.1  # part of the spread above which the remainder is in large print
 
 
 def warnings(
-    explainer: Any, explanation: Explanation, columns: list[Column], include_data: bool
+    explainer: Any,
+    explanation: Explanation,
+    columns: list[Column],
+    include_data: bool,
+    shared: bool,
 ) -> list[Note]:
-    """Return what a reader should know before trusting the values."""
+    """Return what a reader should know before trusting the values.
+
+    `shared` is whether the report has Shapley values of its rows, too.
+    """
     found = [
-        _not_explained(explanation),
+        _not_explained(explanation, shared),
         _together(explainer),
         _thin(explanation),
         _missing(columns),
@@ -34,7 +42,7 @@ def warnings(
     return [note for note in found if note is not None]
 
 
-def _not_explained(explanation: Explanation) -> Note | None:
+def _not_explained(explanation: Explanation, shared: bool) -> Note | None:
     """Warn, in large print, if the values leave much of the predictions unexplained."""
     if explanation.predictions is None:
         return None
@@ -48,10 +56,11 @@ def _not_explained(explanation: Explanation) -> Note | None:
     what = explanation.remainder_name
     which = f" of {shown(output)}" if len(parts) > 1 else ""
     return Note(
-        f"{what.capitalize()}: {shares[worst]:.0%} of the spread",
+        f"{percent(shares[worst])} of the spread of the predictions{which} {is_left_to(what)}",
         f"The values of a row do not add up to its prediction. What they leave has a root mean "
-        f"square of {write(size)}, where the predictions{which} have a standard "
-        f"deviation of {write(spread)}. {ADVICE[what]}",
+        f"square of {write(size)}, where the predictions{which} have a standard deviation of "
+        f"{write(spread)}: that is {percent(shares[worst] ** 2, 1)} of their variance. "
+        f"{ADVICE[what]}{SHARED_HERE if shared else ''}",
         large=True,
     )
 

@@ -7,29 +7,50 @@ A stored curve is one of
 - "levels": texts and values, missing and unknown levels among them.
 
 Values are centred. Each table is checked: it gives the values of the rows shown.
+
+Steps are many (thousands in a forest), so they are packed. Values are whole multiples of a unit,
+each written as its difference from the one before; steps that are told alike are one. The unit is
+so small that all digits that the page prints are those of `explain`, as long as the curves fit into
+BYTES; above that it grows, which the page says. Ends are the bytes of doubles or, where comparing
+in single precision is the same (as forests do), of single numbers.
 """
 
 from __future__ import annotations
 
+import base64
 import json
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from skattr._inputs import frames
-from skattr._utils.numbers import fixed
+from skattr._utils.numbers import fixed, in_units
 from skattr.explanation import Explanation
 from skattr.pieces import Additive
 from skattr.report.settings import Settings
 from skattr.report.tables import Column
 from skattr.report.words import shown_value
 
-BYTES = 120_000  # of all curves; those of the most important columns come first
+BYTES = 150_000  # of all curves; those of the most important columns come first
 CLOSE = 1e-9  # relative difference between a table and the values of the rows
+UNITS = [  # of steps: decimals beyond those that are printed, and how many of the last one
+    (6, 1),  # enough for predictions, which are sums
+    (2, 1),
+    (1, 1),
+    (0, 1),
+    (0, 2),
+    (0, 5),
+    (0, 10),
+    (0, 20),
+    (0, 50),
+]
 
 NO_CURVE = "the attribution of this column depends on other columns, too"
 EVALUATED = "the model has to be evaluated, which a page cannot do"
+NOT_A_SUM = "the model is not a sum of these curves"
+ROUNDED = "the curves are rounded"
 TOO_LONG = f"the curves of more important columns fill the {BYTES // 1000} kB that a page may hold"
 
 
@@ -45,11 +66,20 @@ def what_if(
     """Return the stored curves of the columns shown; None without data, whose values they tell."""
     if not settings.include_data:
         return None
-    sums = isinstance(explainer.pieces_, Additive) and _adds_up(explanation)
+    sums = additive = isinstance(explainer.pieces_, Additive) and _adds_up(explanation)
+    found = [
+        _stored(explainer, explanation, column, rows, j, places)
+        for j, column in zip(top, columns, strict=True)
+    ]
+    for more, times in UNITS if sums else UNITS[1:]:
+        tables = [each.packed(places, more, times) for each in found]
+        sizes = [len(json.dumps(table)) for table in tables]
+        if sum(sizes) <= BYTES:
+            break
+    rounded = times > 1 and any("units" in table for table in tables)
+    sums = sums and (more == UNITS[0][0] or not any("units" in table for table in tables))
     stored, room = [], BYTES
-    for j, column in zip(top, columns, strict=True):
-        table = _stored(explainer, explanation, column, rows, j, places)
-        size = len(json.dumps(table))
+    for table, size, column in zip(tables, sizes, columns, strict=True):
         if "kind" in table and size > room:
             table = {"why": TOO_LONG}
         room -= size if "kind" in table else 0
@@ -61,7 +91,12 @@ def what_if(
         assert explanation.predictions is not None
         part = explanation.predictions[rows].reshape(len(rows), -1)
         predictions = part.T[: len(places)].tolist()
-    return {"columns": stored, "predictions": predictions}
+    return {
+        "columns": stored,
+        "predictions": predictions,
+        "why": ROUNDED if additive else NOT_A_SUM,
+        "rounded": [fixed(times * 10.0**-p, p) for p in places] if rounded else None,
+    }
 
 
 def _adds_up(explanation: Explanation) -> bool:
@@ -72,6 +107,72 @@ def _number(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
+@dataclass(frozen=True, eq=False)
+class Stored:
+    """The table of one column, its centred values, and twice their errors from the background."""
+
+    table: dict[str, Any]
+    values: np.ndarray  # (m, k)
+    errors: np.ndarray | None = None  # (m, k), of steps only
+
+    def packed(self, places: list[int], more: int, times: int) -> dict[str, Any]:
+        """Return what the page holds: values in `more` decimals, `times` the last one."""
+        if "kind" not in self.table:
+            return self.table
+        table = dict(self.table)
+        values = self.values
+        if table.pop("with_missing", False):  # the last value is that at missing
+            table["missing"] = [short(v, p) for v, p in zip(values[-1], places, strict=True)]
+            values = values[:-1]
+        if table["kind"] != "steps" or min(places) < 0:
+            if table["kind"] == "steps":
+                table["x"], table["single"] = as_bytes(table["x"], table["single"])
+            listed = [
+                [short(v, p) for v in column]
+                for column, p in zip(values.T.tolist(), places, strict=True)
+            ]
+            return {**table, "values": listed, **self._told_errors(np.arange(len(values)))}
+        units = [in_units(v, p, more) for v, p in zip(values.T, places, strict=True)]
+        if times > 1:
+            units = [np.rint(unit / times).astype(np.int64) for unit in units]
+        same = [*units, *([] if self.errors is None else self.errors.T)]
+        last = np.append(np.any([np.diff(each) != 0 for each in same], axis=0), True)
+        kept = np.flatnonzero(last)
+        table["x"], table["single"] = as_bytes(table["x"][kept[:-1]], table["single"])
+        return {
+            **table,
+            "units": [[times, p + more] for p in places],
+            "values": [np.diff(unit[kept], prepend=0).tolist() for unit in units],
+            **self._told_errors(kept),
+        }
+
+    def _told_errors(self, kept: np.ndarray) -> dict[str, Any]:
+        """Return runs of errors: how many, and the error."""
+        if self.errors is None:
+            return {}
+        told = []
+        for errors in self.errors[kept].T:
+            ends = np.append(np.flatnonzero(np.diff(errors)), len(errors) - 1)
+            runs = np.diff(ends, prepend=-1)
+            pairs = zip(runs.tolist(), errors[ends].tolist(), strict=True)
+            told.append([n for pair in pairs for n in pair])
+        return {"errors": told}
+
+
+def as_bytes(x: np.ndarray, single: bool) -> tuple[str, bool]:
+    """Return ends as base64, and whether they are to be compared in single precision."""
+    with np.errstate(over="ignore"):
+        low = x.astype(np.float32)
+        low = np.where(low > x, np.nextafter(low, np.float32(-np.inf)), low)
+        high = np.nextafter(low, np.float32(np.inf)).astype(float)
+    middle = low.astype(float) + (high - low.astype(float)) / 2
+    # the largest double that is rounded to `low`: the middle if that is rounded to even
+    ends = np.where(middle.astype(np.float32) == low, middle, np.nextafter(middle, -np.inf))
+    single = single or bool((ends == x).all())
+    stored = low.astype("<f4") if single else x.astype("<f8")
+    return base64.b64encode(stored.tobytes()).decode("ascii"), single
+
+
 def _stored(
     explainer: Any,
     explanation: Explanation,
@@ -79,40 +180,38 @@ def _stored(
     rows: np.ndarray,
     j: int,
     places: list[int],
-) -> dict[str, Any]:
-    """Return the table of one column, or {"why": the reason why there is none}."""
+) -> Stored:
+    """Return what is stored of one column: {"why": the reason} where it cannot be."""
     curve = column.curve
     if curve is None or curve.offset is None:
-        return {"why": NO_CURVE}
+        return _not(NO_CURVE)
     k = len(places)
     data = column.parts[0].iloc[rows]
     if curve.kind == "levels":
         table, values = _levels(curve)
-    elif data.dtype.kind not in "iuf":
-        return {"why": EVALUATED}
-    else:
-        found = _numbers(explainer, column, curve)
-        if found is None:
-            return {"why": EVALUATED}
-        table, values = found
-        own = frames.to_float(data)
-        wanted = explanation.values[rows, j].reshape(len(rows), -1)
-        got = evaluate(table, values - curve.offset, own)
-        there = np.isfinite(own)
-        size = np.abs(explanation.values).max() + np.abs(curve.offset).max()
-        if (np.abs(got - wanted)[there] > CLOSE * size).any():
-            return {"why": EVALUATED}
-        table |= {"whole": data.dtype.kind in "iu", "single": data.dtype == np.float32}
-        inside = frames.to_float(column.parts[0])
-        inside = inside[np.isfinite(inside)]
-        if not len(inside):
-            return {"why": "all its values are missing"}
-        table |= {"low": float(inside.min()), "high": float(inside.max())}
-    centred = (values - curve.offset)[:, :k]
-    texts = [[_short(v, places[o]) for v in centred[:, o]] for o in range(k)]
-    if table.pop("with_missing", False):  # the last value is that at missing
-        return {**table, "values": [v[:-1] for v in texts], "missing": [v[-1] for v in texts]}
-    return {**table, "values": texts}
+        return Stored(table, (values - curve.offset)[:, :k])
+    found = _numbers(explainer, column, curve) if data.dtype.kind in "iuf" else None
+    if found is None:
+        return _not(EVALUATED)
+    table, values, errors = found
+    own = frames.to_float(data)
+    wanted = explanation.values[rows, j].reshape(len(rows), -1)
+    got = evaluate(table, values - curve.offset, own)
+    there = np.isfinite(own)
+    size = np.abs(explanation.values).max() + np.abs(curve.offset).max()
+    if (np.abs(got - wanted)[there] > CLOSE * size).any():
+        return _not(EVALUATED)
+    table |= {"whole": data.dtype.kind in "iu", "single": data.dtype == np.float32}
+    inside = frames.to_float(column.parts[0])
+    inside = inside[np.isfinite(inside)]
+    if not len(inside):
+        return _not("all its values are missing")
+    table |= {"low": float(inside.min()), "high": float(inside.max())}
+    return Stored(table, (values - curve.offset)[:, :k], None if errors is None else errors[:, :k])
+
+
+def _not(why: str) -> Stored:
+    return Stored({"why": why}, np.empty((0, 0)))
 
 
 def _levels(curve: Any) -> tuple[dict[str, Any], np.ndarray]:
@@ -128,8 +227,8 @@ def _values(frame: Any, curve: Any) -> np.ndarray:
 
 def _numbers(
     explainer: Any, column: Column, curve: Any
-) -> tuple[dict[str, Any], np.ndarray] | None:
-    """Return the table of a curve of numbers, and its values, that at missing last."""
+) -> tuple[dict[str, Any], np.ndarray, np.ndarray | None] | None:
+    """Return the table of a curve of numbers, its values, that at missing last, and errors."""
     if curve.kind == "function":
         return _affine(explainer, column, curve)
     frame = curve.to_frame()
@@ -138,16 +237,23 @@ def _numbers(
         missing = frame["x"].isna().to_numpy()
         table = {"kind": "linear", "x": frame["x"].to_numpy(float)[~missing].tolist()}
         values = np.vstack([values[~missing], values[missing]])
-        return {**table, "with_missing": bool(missing.any())}, values
+        return {**table, "with_missing": bool(missing.any())}, values, None
     missing = (frame["closed"] == "missing").to_numpy()
     inside = ~missing & (frame["closed"] != "both").to_numpy()  # without the value at -inf
     ends, steps = frame["upper"].to_numpy(float)[inside], values[inside]
-    last = np.append((np.diff(steps, axis=0) != 0).any(axis=1), True)  # of steps of equal value
-    table = {"kind": "steps", "x": ends[last][:-1].tolist(), "with_missing": bool(missing.any())}
-    return table, np.vstack([steps[last], values[missing]])
+    errors = None if curve.n_folds == 0 else in_two_digits(2 * curve.table_errors(True)[inside])
+    table = {"kind": "steps", "x": ends[:-1], "with_missing": bool(missing.any())}
+    return table, np.vstack([steps, values[missing]]), errors
 
 
-def _affine(explainer: Any, column: Column, curve: Any) -> tuple[dict[str, Any], np.ndarray] | None:
+def in_two_digits(errors: np.ndarray) -> np.ndarray:
+    """Return errors as the page prints them."""
+    return np.array([float(f"{error:.1e}") for error in errors.ravel()]).reshape(errors.shape)
+
+
+def _affine(
+    explainer: Any, column: Column, curve: Any
+) -> tuple[dict[str, Any], np.ndarray, None] | None:
     """Return two points of the curve of a column that enters a sum as a straight line."""
     pieces = explainer.pieces_
     k = explainer.column_names_.index(column.label)
@@ -161,7 +267,7 @@ def _affine(explainer: Any, column: Column, curve: Any) -> tuple[dict[str, Any],
     with suppress(ValueError, TypeError):  # the model may not accept missing values
         values = np.vstack([values, curve(np.array([np.nan])).reshape(1, -1)])
         with_missing = True
-    return {"kind": "linear", "x": ends.tolist(), "with_missing": with_missing}, values
+    return {"kind": "linear", "x": ends.tolist(), "with_missing": with_missing}, values, None
 
 
 def evaluate(table: dict[str, Any], values: np.ndarray, t: np.ndarray) -> np.ndarray:
@@ -178,7 +284,7 @@ def evaluate(table: dict[str, Any], values: np.ndarray, t: np.ndarray) -> np.nda
     return np.where(on[:, None], values[np.minimum(at, len(x) - 1)], straight)
 
 
-def _short(value: float, places: int) -> float:
-    """Return a number in nine digits, or in full if it would be printed differently."""
-    nine = float(f"{value:.9g}")
-    return nine if fixed(nine, places) == fixed(value, places) else float(value)
+def short(value: float, places: int, digits: int = 9) -> float:
+    """Return a number in some digits, or in full if it would be printed differently."""
+    few = float(f"{value:.{digits}g}")
+    return few if fixed(few, places) == fixed(value, places) else float(value)

@@ -33,6 +33,7 @@ class Column:
     levels: dict[Any, float]  # share of each level
     low: float
     high: float
+    of_dates: bool = False
 
     @classmethod
     def of(
@@ -45,18 +46,18 @@ class Column:
     ) -> Column:
         """Learn a column; without a background shares are NaN."""
         low, high = bounds or (-np.inf, np.inf)
-        dtype = None
+        dtype, of_dates = None, frames.is_date(row, k)
         if frames.is_number(row, k):
             dtype = frames.to_array(frames.column(row, k)).dtype
         if background is None or weights is None:
-            return cls(dtype, None, np.empty(0), {}, low, high)
+            return cls(dtype, None, np.empty(0), {}, low, high, of_dates)
         values, share = frames.column(background.X, k), weights / weights.sum()
         if dtype is None:
             levels: dict[Any, float] = {}
             for value, one in zip(frames.to_list(values), share.tolist(), strict=True):
                 key = None if frames.is_missing(value) else value
                 levels[key] = levels.get(key, 0.0) + one
-            return cls(None, np.empty(0), np.empty(0), levels, low, high)
+            return cls(None, np.empty(0), np.empty(0), levels, low, high, of_dates)
         numbers = frames.to_float(values)
         levels = {None: float(share[np.isnan(numbers)].sum())}
         return cls(dtype, numbers, share, levels, low, high)
@@ -111,7 +112,7 @@ def nearest_level(curve: RowCurve, column: Column, value: Any, met: Met) -> list
 
 
 def nearest_seen(curve: RowCurve, column: Column, value: Any, met: Met) -> list[Found]:
-    """Return the texts or dates of the background that meet a condition, by share.
+    """Return the texts of the background that meet a condition, by share.
 
     A model that is evaluated does not tell which levels it knows.
     """
@@ -122,6 +123,25 @@ def nearest_seen(curve: RowCurve, column: Column, value: Any, met: Met) -> list[
         if does and not frames.is_missing(level)
     ]
     return sorted(found, key=lambda each: -each.share if each.share == each.share else 0.0)
+
+
+def nearest_date(curve: RowCurve, column: Column, value: Any, met: Met) -> list[Found]:
+    """Return the nearest date of the background that meets a condition.
+
+    From missing, it is the most common one.
+    """
+    frame, values = curve.table()
+    dates = frame["x"]
+    does = np.flatnonzero(met(values) & dates.notna().to_numpy())
+    if not len(does):
+        return []
+    there = [dates.iloc[i] for i in does]
+    shares = [column.share_of(date) for date in there]
+    if frames.is_missing(value):
+        best = int(np.argmax(shares))
+    else:
+        best = int(np.argmin([abs(date - value) for date in there]))
+    return [Found(there[best], values[does[best]], shares[best])]
 
 
 def nearest_number(curve: RowCurve, column: Column, value: Any, met: Met) -> list[Found]:

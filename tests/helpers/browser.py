@@ -91,9 +91,11 @@ class Browser:
         while not any(e.get("method") == "Page.loadEventFired" for e in self.events):
             self.events.append(self.receive())
 
-    def run(self, expression):
-        """Evaluate JavaScript and return its value."""
-        found = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
+    def run(self, expression, wait=False):
+        """Evaluate JavaScript and return its value; `wait`: that of a promise."""
+        found = self.call(
+            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=wait
+        )
         assert "exceptionDetails" not in found, found["exceptionDetails"]
         return found["result"].get("value")
 

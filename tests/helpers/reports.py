@@ -1,5 +1,6 @@
 """The sections of a report, and an explainer whose names are all hostile."""
 
+import base64
 import importlib.util
 
 import numpy as np
@@ -10,6 +11,20 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from skattr import MeasureExplainer
+
+
+def unpacked(table):
+    """Return the ends, values (k, m) and doubled errors of steps that are stored in a page."""
+    kind = "<f4" if table["single"] else "<f8"
+    x = np.frombuffer(base64.b64decode(table["x"]), kind).astype(float)
+    values, errors = np.array(table["values"], float), None
+    if "units" in table:
+        pairs = zip(table["values"], table["units"], strict=True)
+        values = np.array([np.cumsum(v) * times / 10.0**places for v, (times, places) in pairs])
+    if "errors" in table:
+        errors = np.array([np.repeat(runs[1::2], runs[::2]) for runs in table["errors"]])
+    return x, values, errors
+
 
 SECTIONS = [
     "words",

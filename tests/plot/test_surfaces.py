@@ -1,5 +1,7 @@
 """Surfaces and interactions: what is drawn is what the surface says."""
 
+import itertools
+
 import matplotlib
 
 matplotlib.use("Agg")
@@ -112,6 +114,25 @@ def test_levels_have_names_and_lines_can_be_refused():
     assert meshes(heat)
     with pytest.raises(ValueError, match="needs a column of levels"):
         plot.surface(EXPLAINER.surface("other", "number"), lines=True)
+
+
+@pytest.mark.parametrize("pair", [("town", "other"), ("other", "town"), ("few", "town")])
+def test_names_of_many_levels_do_not_touch(pair):
+    rows = X.assign(town=pd.Categorical([f"Town number {i % 50:02d}" for i in range(N)]))
+    model = HistGradientBoostingRegressor(**SETTINGS).fit(rows, Y + rows["town"].cat.codes % 7)
+    surface = MeasureExplainer(model).fit(rows).surface(*pair)
+    _, ax = plt.subplots(figsize=(5, 3.6), layout="constrained")
+    plot.surface(surface, data=rows, ax=ax)
+    ax.figure.canvas.draw()
+    axis = ax.xaxis if ax.get_xlabel() == "town" else ax.yaxis
+    names = [label for label in axis.get_ticklabels() if label.get_text()]
+    assert 10 <= len(names) < 50
+    assert {name.get_text() for name in names} <= set(rows["town"])
+    boxes = sorted(
+        (getattr(box, f"{axis.axis_name}0"), getattr(box, f"{axis.axis_name}1"))
+        for box in (name.get_window_extent() for name in names)
+    )
+    assert all(one[1] <= two[0] + 2 for one, two in itertools.pairwise(boxes))
 
 
 def test_without_data_and_with_other_data():

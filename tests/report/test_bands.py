@@ -12,11 +12,13 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.tree import DecisionTreeRegressor
 
 from skattr import MeasureExplainer, write_report
+from skattr._utils.numbers import small
 from skattr.curves.rounded import rounded
 from skattr.report.rows import ExplainedRows
 from skattr.report.tables import spread_rows
 from skattr.report.words import shown
 from tests.helpers.hostile import HOSTILE
+from tests.helpers.reports import unpacked
 
 pytest.importorskip("jinja2", reason="the report needs jinja2")
 pytest.importorskip("matplotlib", reason="the report needs matplotlib")
@@ -48,16 +50,20 @@ def test_bands_are_the_errors_of_curves(tmp_path):
     data, source = written(explainer, tmp_path)
     about = dict(zip(data["features"], data["charts"], strict=True))
     for name in ("a", "rooms"):
-        places, errors = np.array(about[name]["band"]).T
-        wanted = explainer.curve(name).background_error(places.astype(X[name].dtype), centered=True)
-        np.testing.assert_allclose(errors, wanted, rtol=6e-3)
-        np.testing.assert_allclose(places[[0, -1]], [X[name].min(), X[name].max()], rtol=1e-5)
+        table = data["what_if"]["columns"][data["features"].index(name)]
+        x, _, errors = unpacked(table)
+        middle = (x[1:] + x[:-1]) / 2
+        values = np.unique(np.concatenate([X[name], x, middle]).astype(X[name].dtype))
+        wanted = explainer.curve(name).background_error(values, centered=True)
+        told = errors[0][np.searchsorted(x, values, side="left")]
+        assert [small(e) for e in told] == [small(2 * e) for e in wanted]
     stored = data["what_if"]["columns"][data["features"].index("town")]["levels"]
     order = [stored[k] for k in about["town"]["order"]]
     errors = explainer.curve("town").background_error(
         pd.Series(order, dtype=X["town"].dtype), centered=True
     )
-    np.testing.assert_allclose([e for _, e in about["town"]["band"]], errors, rtol=6e-3)
+    told = [e for _, e in about["town"]["band"]]
+    assert [small(e) for e in told] == [small(2 * e) for e in errors]
     assert "The band is two standard errors" in source
     assert "other background rows, they would move by" in source
 
@@ -185,3 +191,26 @@ def test_bars_have_the_interval_in_a_sample_too(monkeypatch):
     again.importance(error=True)
     np.testing.assert_array_equal(found.by_fold, again.importance_by_fold)
     np.testing.assert_array_equal(found.importance().importance_by_fold, found.by_fold)
+
+
+def test_bars_tell_their_own_errors(tmp_path):
+    """Missing has an error of its own, and a level that the model does not know has none."""
+    rows = X.assign(town=X["town"].where(np.arange(200) % 6 > 0))
+    model = HistGradientBoostingRegressor(
+        max_iter=20, min_samples_leaf=5, categorical_features="from_dtype"
+    ).fit(rows, Y + 3 * rows["town"].isna())
+    explainer = MeasureExplainer(model).fit(rows)
+    path = tmp_path / "report.html"
+    write_report(explainer, rows, path)
+    found = re.search(r'id="data">(.*?)</script>', path.read_text(encoding="utf-8"))
+    data = json.loads(found.group(1))
+    j = data["features"].index("town")
+    about, table = data["charts"][j], data["what_if"]["columns"][j]
+    names = [table["levels"][k] for k in about["order"]]
+    assert names[-1] == "missing" and len(names) == 4
+    told = {names[place]: error for place, error in about["band"]}
+    curve = explainer.curve("town")
+    errors = curve.background_error(pd.Series([*names[:-1], None], dtype=rows["town"].dtype), True)
+    assert {name: small(error) for name, error in told.items()} == {
+        name: small(2 * error) for name, error in zip(names, errors, strict=True)
+    }

@@ -32,7 +32,9 @@ def test_shares_pairs_and_surfaces(tmp_path):
     assert f"single columns explain {100 * parts.shares['single columns']:.0f} %" in text
     assert f"columns add {100 * parts.shares['pairs']:.0f} %" in text
     (first,) = parts.strength.query("kind == 'pair'").nlargest(1, "share").itertuples()
-    assert f"{first.first} × {first.second}" in text and f"<td>{first.share:.1%}</td>" in text
+    assert (
+        f"{first.first} × {first.second}" in text and f"<td>{100 * first.share:.1f} %</td>" in text
+    )
     assert 1 <= text.count("<img") <= 3
 
 

@@ -61,6 +61,14 @@ def written(tmp_path_factory):
 
 @pytest.fixture
 def page(browser, written):
+    """The page in a window that all pictures fit into."""
+    browser.call(
+        "Emulation.setDeviceMetricsOverride",
+        width=1000,
+        height=5000,
+        deviceScaleFactor=1,
+        mobile=False,
+    )
     browser.open(written[0])
     browser.run("document.querySelector('#tabs a[href=\"#columns\"]').click()")
     return browser
@@ -142,6 +150,30 @@ def test_keys_walk_along_and_zoom(page, written):
     assert page.problems() == []
 
 
+def test_pictures_are_drawn_when_they_come_near(browser, written):
+    browser.call(
+        "Emulation.setDeviceMetricsOverride", width=800, height=600, deviceScaleFactor=1,
+        mobile=False,
+    )  # fmt: skip
+    browser.open(written[0])
+    browser.run("document.querySelector('#tabs a[href=\"#columns\"]').click()")
+    count = "[...document.querySelectorAll('.chart svg')].filter(s => s.childElementCount).length"
+    first = browser.run(count)
+    every = browser.run("document.querySelectorAll('.chart svg').length")
+    assert 0 < first < every
+    last = chart(written[2], written[2]["features"][-1])
+    assert told(browser, last).startswith("Row 0: ")  # and can be reached by Tab
+    for where in range(every):
+        chart_there = f"document.querySelectorAll('.chart')[{where}]"
+        browser.run(f"{chart_there}.scrollIntoView({{behavior: 'instant'}})")
+        for _ in range(100):
+            browser.run("new Promise(done => setTimeout(done, 50))", wait=True)
+            if browser.run(f"{chart_there}.querySelector('svg').childElementCount"):
+                break
+    assert browser.run(count) == every
+    assert browser.problems() == []
+
+
 def test_dragging_zooms(page, written):
     where = chart(written[2], "area")
     before = page.run(f"{where}.querySelector('polyline').getAttribute('points')")
@@ -211,7 +243,9 @@ def test_the_swarm(page, written):
     assert f"{fixed(value, data['outputs'][0]['decimals'], sign=True)} €" in text
     assert f"town = {X['town'][i]}" in text
     page.key("Enter", 13, "\r")
+    page.run("document.querySelector('#tabs a[href=\"#rows\"]').click()")
     assert page.run("document.getElementById('pick').value") == str(i)
+    page.run("document.querySelector('#tabs a[href=\"#overview\"]').click()")
     box = page.run(f"(r => [r.left, r.top])({focus}.getBoundingClientRect())")
     for j in range(len(data["features"])):
         page.run(

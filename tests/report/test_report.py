@@ -36,6 +36,7 @@ from skattr.measures import (
     Stieltjes,
     Uniform,
 )
+from skattr.report.figures import keep_inside
 from tests.helpers.hostile import HOSTILE
 from tests.helpers.lanes import quickly
 from tests.helpers.reports import SECTIONS, hostile_explainer
@@ -51,14 +52,28 @@ class Page(HTMLParser):
         super().__init__(convert_charrefs=True)
         self.source = path.read_text(encoding="utf-8")
         self.elements, self.texts, self.open = [], [], []
+        self.in_rows = False  # in the table of rows, which leaves out the tags that HTML implies
         self.feed(self.source)
+
+    def imply_end(self, *tags):
+        if self.in_rows and self.open[-1] in tags:
+            self.open.pop()
 
     def handle_starttag(self, tag, attrs):
         self.elements.append((tag, dict(attrs)))
+        self.in_rows |= tag == "table" and dict(attrs).get("class") == "rows"
+        if tag in ("td", "th", "tr"):
+            self.imply_end("td", "th")
+        if tag == "tr":
+            self.imply_end("tr")
         if tag not in ("meta", "img", "br", "link", "input"):
             self.open.append(tag)
 
     def handle_endtag(self, tag):
+        if tag == "tbody":
+            self.imply_end("td", "th")
+            self.imply_end("tr")
+        self.in_rows &= tag != "table"
         assert self.open and self.open[-1] == tag, (tag, self.open[-5:])
         self.open.pop()
 
@@ -124,7 +139,7 @@ def check_page(page):
         assert attrs.get("src", "data:image/png;base64,").startswith("data:image/png;base64,")
         assert tag != "img" or attrs["alt"]
     scripts = [attrs for tag, attrs in page.elements if tag == "script"]
-    assert scripts == [{"type": "application/json", "id": "data"}, {}]
+    assert scripts == [{}, {"type": "application/json", "id": "data"}, {}]
     return page
 
 
@@ -331,9 +346,11 @@ def test_scripts_are_small_and_hashed(tmp_path):
     page = report(explainer, X, tmp_path)
     policy = next(a["content"] for t, a in page.elements if "http-equiv" in a)
     assert policy.startswith("default-src 'none'; img-src data:;") and "unsafe" not in policy
-    inline = page.source.rpartition("<script>")[2].partition("</script>")[0]
+    scripts = re.findall(r"<script>(.*?)</script>", page.source, re.DOTALL)
+    assert len(scripts) == 2
+    inline = "".join(scripts)
     style = page.source.partition("<style>")[2].partition("</style>")[0]
-    for text in (inline, style):
+    for text in (*scripts, style):
         digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
         assert f"'sha256-{digest}'" in policy
     assert len(inline) <= 40_000
@@ -439,13 +456,16 @@ def test_what_is_left_is_named_and_large_if_it_is(tmp_path):
     explanation = product.explain(X)
     share = np.sqrt(np.mean(explanation.remainder() ** 2)) / explanation.predictions.std()
     assert share > 0.1 and large(page) == 1
-    assert f"Interactions: {share:.0%} of the spread" in page.words()
+    assert (
+        f"{100 * share:.0f} % of the spread of the predictions is due to interactions"
+        in page.words()
+    )
     assert "groups=" in page.words() and "do not add up" in page.words()
     assert "MeasureExplainer(model, 'shapley')" in page.words()
     assert page.data()["remainder"] == "interactions"
     few = product.explain(X, features=["a"])
     page = report(product, X, tmp_path, explanation=few)
-    assert "Not explained by these columns" in page.words()
+    assert "of the predictions is not explained by these columns" in page.words()
     assert page.data()["remainder"] == "not explained by these columns"
     weak = MeasureExplainer(lambda Z: np.asarray(Z) @ [1.0, 1.0, 0.0]
                             + 0.05 * np.asarray(Z)[:, 0] * np.asarray(Z)[:, 1]).fit(X)  # fmt: skip
@@ -617,6 +637,27 @@ def test_columns_of_many_levels_are_drawn(tmp_path):
     page = report(MeasureExplainer(model).fit(X), X, tmp_path)
     assert "too many levels" not in page.words()
     assert "levels, 60 of them" in page.words()
+
+
+@pytest.mark.parametrize("size", [(5.4, 2.0), (5.4, 4.0)])
+def test_labels_of_axes_are_not_cut(size):
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=size, dpi=100, layout="constrained")
+    canvas = FigureCanvasAgg(figure)
+    ax = figure.add_subplot()
+    ax.barh(["a name of a column that is long" * 2], [1.0])
+    ax.set_xlabel("mean of |attribution, centred| · log-odds of a class")
+    ax.set_ylabel("attribution, centred · log-odds of a class")
+    canvas.draw()
+    cut = ax.xaxis.label.get_window_extent().x1 > figure.bbox.x1
+    assert cut
+    assert keep_inside(ax)
+    canvas.draw()
+    for label in (ax.xaxis.label, ax.yaxis.label):
+        box = label.get_window_extent()
+        assert box.x1 <= figure.bbox.x1 + 1 and box.y0 >= -1 and box.y1 <= figure.bbox.y1 + 1
 
 
 @pytest.mark.slow

@@ -78,7 +78,14 @@ SHAPES = {  # amounts are those of the middle 98 % of the rows
     ),
     "humped": (lambda x: -((x - 110) ** 2) / 100, "rises by 77.8 up to 110, then falls by 77.8."),
     "valley": (lambda x: (x - 65) ** 2 / 100, "falls by 18.7 up to 65, then rises by 177."),
-    "one step": (lambda x: 7.0 * (x > 100), "is 7 higher above 100 than below, and flat apart."),
+    "one step": (
+        lambda x: 7.0 * (x > 100),
+        "is 7 higher above 100 than below, and flat otherwise.",
+    ),
+    "one step that matters": (
+        lambda x: 7.0 * (x > 100) + 0.1 * (x > 120) - 0.1 * (x > 140),
+        "is 7 higher above 100 than below, and nearly flat otherwise.",
+    ),
     "steps": (
         lambda x: 7.0 * (x > 60) - 3.0 * (x > 150),
         "is constant but for 2 jumps: +7 at 60 and −3 at 150.",
@@ -105,7 +112,7 @@ def test_few_values():
         return found.removeprefix("The effect of area ")
 
     assert said(lambda x: 4.0 * x) == "rises by 4 per unit."
-    assert said(lambda x: 4.0 * (x > 3)) == "is 4 higher above 3 than below, and flat apart."
+    assert said(lambda x: 4.0 * (x > 3)) == "is 4 higher above 3 than below, and flat otherwise."
     assert said(lambda x: 4.0 * x, rows[3:4]) == "goes from +8 to +8."
 
 
@@ -131,7 +138,7 @@ def test_drivers_units_and_descriptions(tmp_path):
     driver = said[1]
     assert driver.startswith("area (living area) drives the model most")
     area, rooms = (f"{size[name]:.3g} €" for name in ("area", "rooms"))
-    assert f"{area} on average, {share:.0%} of all effects" in driver
+    assert f"{area} on average, {100 * share:.0f} % of all effects" in driver
     assert f"then rooms ({rooms})" in driver
     assert "The effect of area rises by 5.1 € per m²." in said
     html = (tmp_path / "report.html").read_text()
@@ -182,9 +189,15 @@ def test_interactions_and_what_to_be_careful_about(tmp_path):
     (pair,) = parts.strength.query("kind == 'pair'").nlargest(1, "share").itertuples()
     single = parts.shares["single columns"]
     assert f"Single columns explain {100 * single:.0f} % of the variance" in said[-3]
-    assert f"the strongest pair, {pair.first} × {pair.second}, has {pair.share:.1%}" in said[-3]
+    part = f"{100 * pair.share:.1f} %"
+    assert f"the strongest pair, {pair.first} × {pair.second}, has {part}" in said[-3]
     assert said[-2].startswith("All 600 effects are exact: nothing was sampled; with other")
-    assert said[-1].startswith("Be careful, there is 1 warning: interactions: ")
+    left = explainer.explain(rows)
+    size = np.sqrt(np.mean(left.remainder() ** 2)) / left.predictions.std()
+    assert said[-1] == (
+        f"Be careful, there is 1 warning: {100 * size:.0f} % of the spread of the predictions is "
+        "due to interactions."
+    )
     shapley = plain(MeasureExplainer(model, "shapley").fit(rows), rows, tmp_path)
     assert "The effects of a row add up to its prediction: they explain 100 % of it." in shapley
     assert shapley[-1] == "There are 0 warnings."
@@ -203,7 +216,7 @@ def test_approximate_values_say_so(tmp_path):
     explanation = explainer.explain(few).centered()
     share = explanation.std_error.max() / explanation.predictions.std()
     assert "The effects are approximate: the largest standard error is" in said[-2]
-    assert f"{share:.1%} of the spread of the predictions" in said[-2]
+    assert f"{100 * share:.1f} % of the spread of the predictions" in said[-2]
 
 
 def test_a_constant_model(tmp_path):

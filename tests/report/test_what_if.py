@@ -1,5 +1,6 @@
 """What if: the page computes what `explain` returns, to the last printed digit."""
 
+import base64
 import json
 import re
 
@@ -17,7 +18,9 @@ from sklearn.preprocessing import OneHotEncoder
 from skattr import MeasureExplainer, write_report
 from skattr._utils.numbers import fixed
 from skattr.measures import Conditional
+from skattr.report.what_if import as_bytes
 from tests.helpers.browser import Browser
+from tests.helpers.reports import unpacked
 
 pytest.importorskip("jinja2", reason="the report needs jinja2")
 pytest.importorskip("matplotlib", reason="the report needs matplotlib")
@@ -210,23 +213,71 @@ def test_tables_give_the_values_of_the_rows(tmp_path):
     data = stored(tmp_path / "report.html")
     values = explainer.explain(rows).centered()
     for name, table in zip(data["features"], data["what_if"]["columns"], strict=True):
-        at = np.searchsorted(table["x"], rows[name].to_numpy(float), side="left")
-        got = np.array(table["values"][0])[at]
-        np.testing.assert_allclose(got, values[:, name].values[:, 0], rtol=1e-7, atol=1e-7)
+        x, stored_values, _ = unpacked(table)
+        at = rows[name].to_numpy(np.float32 if table["single"] else float).astype(float)
+        got = stored_values[0][np.searchsorted(x, at, side="left")]
+        wanted = values[:, name].values[:, 0]
+        places = data["outputs"][0]["decimals"]
+        assert [fixed(v, places) for v in got] == [fixed(v, places) for v in wanted]
+        np.testing.assert_allclose(got, wanted, rtol=0, atol=0.51 * 10.0 ** -(places + 2) * 2)
 
 
 @pytest.mark.slow
 def test_what_a_page_cannot_hold_is_said(tmp_path, monkeypatch):
     explainer, rows = forest()
     path = tmp_path / "report.html"
-    monkeypatch.setattr("skattr.report.what_if.BYTES", 3000)
+    monkeypatch.setattr("skattr.report.what_if.BYTES", 700)
     write_report(explainer, rows, path)
     tables = stored(path)["what_if"]["columns"]
     assert any("fill the" in table.get("why", "") for table in tables)
-    assert len(json.dumps([table for table in tables if "kind" in table])) < 3500
+    assert len(json.dumps([table for table in tables if "kind" in table])) < 900
     model = KNeighborsRegressor(2).fit(X, Y)
     write_report(MeasureExplainer(model).fit(X[:5]), X[:5], path)
     assert all("evaluated" in table["why"] for table in stored(path)["what_if"]["columns"])
+
+
+EDGES = [0.1, 1 / 3, 2.5, 7.25, 1e-40, 3e38]
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_ends_in_single_precision_compare_as_doubles_do(kind):
+    """Ends at which single numbers change are stored as these; all others in full."""
+    with np.errstate(over="ignore"):
+        low = np.array(EDGES, np.float32)
+        high = np.nextafter(low, np.float32(np.inf))
+    changes = (low.astype(float) + high.astype(float)) / 2
+    changes = np.where(changes.astype(np.float32) == low, changes, np.nextafter(changes, -np.inf))
+    near = np.concatenate([np.nextafter(changes, -np.inf), changes, np.nextafter(changes, np.inf)])
+    for ends, single in ((np.sort(changes), True), (np.sort(EDGES), False)):
+        text, is_single = as_bytes(ends, kind == np.float32)
+        assert is_single == (single or kind == np.float32)
+        x = np.frombuffer(base64.b64decode(text), "<f4" if is_single else "<f8")
+        t = near.astype(kind)  # what the page is asked
+        asked = t.astype(np.float32) if is_single else t
+        np.testing.assert_array_equal(
+            np.searchsorted(x.astype(float), asked.astype(float)), np.searchsorted(ends, t)
+        )
+
+
+def test_curves_that_do_not_fit_are_rounded_and_say_so(tmp_path, monkeypatch):
+    explainer, rows = forest()
+    path = tmp_path / "report.html"
+    write_report(explainer, rows, path)
+    whole = stored(path)["what_if"]
+    assert whole["rounded"] is None and "exactly what <code>explain" in path.read_text()
+    monkeypatch.setattr("skattr.report.what_if.BYTES", len(json.dumps(whole["columns"])) // 2)
+    write_report(explainer, rows, path)
+    data = stored(path)
+    assert f"rounded to multiples of {data['what_if']['rounded'][0]}," in path.read_text()
+    unit = float(data["what_if"]["rounded"][0])
+    values = explainer.explain(rows).centered()
+    for name, table in zip(data["features"], data["what_if"]["columns"], strict=True):
+        x, stored_values, _ = unpacked(table)
+        at = rows[name].to_numpy(np.float32 if table["single"] else float).astype(float)
+        got = stored_values[0][np.searchsorted(x, at, side="left")]
+        np.testing.assert_allclose(got / unit, np.rint(got / unit), atol=1e-6)
+        off = np.abs(got - values[:, name].values[:, 0]).max()
+        assert off <= 0.5 * unit + 10.0 ** -data["outputs"][0]["decimals"]
 
 
 def test_left_out_without_data(tmp_path):

@@ -5,7 +5,6 @@ const all = (selector, inside = doc) => [...inside.querySelectorAll(selector)];
 const data = JSON.parse(find("data").textContent);
 let output = 0;
 let row = 0;
-root.classList.add("js");
 
 /* Text goes in by textContent only: names and values are anybody's. */
 function make(tag, text, parent, attributes = {}) {
@@ -17,10 +16,12 @@ function make(tag, text, parent, attributes = {}) {
   return element;
 }
 
+const formats = new Map(); /* by the number of decimals */
 function number(value, places) {
   if (value === null) return "–";
   if (places < 0) return value ? value.toExponential(3) : "0";
-  const text = value.toLocaleString("en-US", { minimumFractionDigits: places, maximumFractionDigits: places });
+  if (!formats.has(places)) formats.set(places, new Intl.NumberFormat("en-US", { minimumFractionDigits: places, maximumFractionDigits: places }));
+  const text = formats.get(places).format(value);
   return /[1-9]/.test(text) ? text : text.replace("-", ""); /* what rounds to zero has no sign */
 }
 

@@ -7,7 +7,7 @@ const DAY = 864e5;
 function chartKind(j) {
   if (!data.charts) return null;
   const { kind, order } = data.charts[j];
-  const curve = data.what_if.columns[j];
+  const curve = curveOf(j);
   if (curve.kind === "steps" || curve.kind === "linear") return "line";
   if (curve.kind === "levels" && order && order.length <= MOST_BARS) return "bars";
   return kind === "number" || kind === "date" ? "points" : null;
@@ -55,7 +55,8 @@ class Chart {
     this.j = j;
     this.kind = chartKind(j);
     this.about = data.charts[j];
-    this.curve = data.what_if.columns[j];
+    this.curve = curveOf(j);
+    this.stale = true; /* not drawn yet, or not as the page is now */
     this.at = null; /* the value that is told of: a number, or the place of a bar */
     this.moved = null; /* [value, attribution] of what if */
     this.drag = null;
@@ -75,6 +76,9 @@ class Chart {
     this.svg = svg;
     this.told = make("p", "", null, { class: "told", role: "status" });
     this.box.replaceChildren(svg, this.told);
+    this.width = 640;
+    this.resize(FRAME.high); /* until it is drawn */
+    this.told.textContent = this.aboutRow(row);
     if (this.kind !== "bars") {
       const line = make("p", null, this.box, { class: "zoom" });
       const buttons = [["Zoom in", () => this.zoom(0.5)], ["Zoom out", () => this.zoom(2)], ["All", () => this.show(this.whole)]];
@@ -139,29 +143,43 @@ class Chart {
     return this.rows.reduce((best, each) => (Math.abs(each[0] - t) < Math.abs(best[0] - t) ? each : best));
   }
 
-  /* The points of the line in view, with its jumps. */
+  /* The points of the line in view, with its jumps, and the number of the step. */
   line() {
     const [a, b] = this.view;
     const { x, kind } = this.curve;
     const values = this.curve.values[output];
-    const points = [[a, curveAt(this.curve, a)]];
-    x.forEach((t, k) => {
-      if (t <= a || t >= b) return;
-      points.push([t, values[k]]);
-      if (kind === "steps") points.push([t, values[k + 1]]);
-    });
-    points.push([b, curveAt(this.curve, b)]);
+    const points = [[a, curveAt(this.curve, a), stepOf(this.curve, a)]];
+    for (let k = 0; k < x.length; k += 1) {
+      if (x[k] <= a || x[k] >= b) continue;
+      points.push([x[k], values[k], k]);
+      if (kind === "steps") points.push([x[k], values[k + 1], k + 1]);
+    }
+    points.push([b, curveAt(this.curve, b), stepOf(this.curve, b)]);
     return points;
   }
 
-  /* The error from the background at the nearest place that has one, null where there is none. */
+  /* Twice the error from the background, null where there is none: of steps and bars their own, of
+     a line that of the nearest place where it is known. */
   errorAt(t) {
-    const { band } = this.about;
-    if (!band) return null;
-    return band.reduce((best, each) => (Math.abs(each[0] - t) < Math.abs(best[0] - t) ? each : best))[output + 1];
+    const { errors } = this.curve;
+    return errors ? errors[output][stepOf(this.curve, t)] : this.bandAt(t)[1];
+  }
+
+  /* That place, and the error there. */
+  bandAt(t) {
+    const near = (best, each) => (Math.abs(each[0] - t) < Math.abs(best[0] - t) ? each : best);
+    const band = this.kind === "bars" ? this.about.band?.filter(([place]) => place === t) : this.about.band;
+    if (!band || !band.length) return [t, null];
+    const found = band.reduce(near);
+    return [found[0], found[output + 1]];
+  }
+
+  resize(high) {
+    for (const [name, value] of Object.entries({ width: this.width, height: high, viewBox: `0 0 ${this.width} ${high}` })) this.svg.setAttribute(name, value);
   }
 
   draw() {
+    this.stale = false;
     const { left, right, top, strip } = FRAME;
     this.width = Math.max(280, Math.min(640, this.box.clientWidth));
     this.fit = this.kind === "bars" ? Math.floor((this.width - left - right) / this.about.order.length / 7.6) : 0;
@@ -173,18 +191,19 @@ class Chart {
     const { width, svg, kind } = this;
     const [a, b] = this.view;
     svg.replaceChildren();
-    for (const [name, value] of Object.entries({ width, height: high, viewBox: `0 0 ${width} ${high}` })) svg.setAttribute(name, value);
+    this.resize(high);
     const line = kind === "line" ? this.line() : [];
     const values = data.outputs[output].values;
     const seen = kind === "points" ? this.rows.filter(([t]) => t >= a && t <= b) : [];
     const { order } = this.about;
+    const { errors } = this.curve;
     const ends = kind === "bars" ? order.map((_, place) => [place, this.valueOf(place)]) : line;
-    const band = this.about.band ? ends.map(([t, v]) => [t, v, this.errorAt(t)]) : [];
+    const band = ends.map(([t, v, k]) => [t, v, errors ? errors[output][k] : this.errorAt(t)]).filter((end) => end[2] !== null);
     const heights = [
       ...line.map((p) => p[1]),
       ...seen.map(([, i]) => values[i][this.j]),
       ...(kind === "bars" ? [0, ...order.map((k) => this.curve.values[output][k])] : []),
-      ...band.flatMap(([, v, e]) => [v - 2 * e, v + 2 * e]),
+      ...band.flatMap(([, v, e]) => [v - e, v + e]),
       ...(this.missing() === null ? [] : [this.missing()]),
       ...(this.moved ? [this.moved[1]] : []),
     ];
@@ -194,13 +213,14 @@ class Chart {
     if (low === most) [low, most] = [low - (Math.abs(low) || 1), most + (Math.abs(most) || 1)];
     const pad = 0.06 * (most - low);
     [low, most] = [low - pad, most + pad];
+    this.range = [low, most];
     this.x = (t) => left + ((t - a) / (b - a)) * (width - left - right);
     this.y = (v) => top + ((most - v) / (most - low)) * (high - top - bottom - strip);
     this.axes(low, most);
     this.histogram();
     const path = (points) => points.map(([t, v]) => `${this.x(t).toFixed(1)},${this.y(v).toFixed(1)}`).join(" ");
     if (band.length > 1 && kind === "line") {
-      const edge = (sign) => band.map(([t, v, e]) => [t, v + sign * 2 * e]);
+      const edge = (sign) => band.map(([t, v, e]) => [t, v + sign * e]);
       make("polygon", null, svg, { points: path([...edge(1), ...edge(-1).reverse()]), class: "band" });
     }
     if (line.length) make("polyline", null, svg, { points: path(line), class: "curve" });
@@ -228,7 +248,7 @@ class Chart {
   axes(low, most) {
     const { left, right, strip } = FRAME;
     const { svg, width } = this;
-    make("text", `effect on the prediction${data.unit ? ` (${data.unit})` : ""}`, svg, { x: 4, y: 13, class: "soft" });
+    make("text", `effect on the ${short(data.outputs[output].what, 60)}${data.unit && ` (${data.unit})`}`, svg, { x: 4, y: 13, class: "soft" });
     const down = ticksOf(low, most, 5);
     for (const v of down.list) {
       make("line", null, svg, { x1: left, x2: width - right, y1: this.y(v), y2: this.y(v), class: Math.abs(v) < 1e-12 * (most - low) ? "zero" : "grid" });
@@ -238,8 +258,8 @@ class Chart {
     const [a, b] = this.view;
     if (this.kind === "bars") {
       this.about.order.forEach((k, place) => {
-        if (this.slanted && this.fit < 2 && place % (3 - this.fit)) return; /* hovering tells the others */
-        const label = write(place, short(this.curve.levels[k], this.slanted ? 16 : this.fit));
+        if (this.slanted && place % Math.ceil(22 / (this.x(1) - this.x(0)))) return; /* hovering tells the others */
+        const label = write(place, short(this.curve.levels[k], this.slanted ? Math.min(16, Math.floor(this.x(place) / 5.8)) : this.fit));
         if (!this.slanted) return;
         label.setAttribute("text-anchor", "end");
         label.setAttribute("transform", `rotate(-35 ${this.x(place)} ${this.floor + 16})`);
@@ -247,7 +267,7 @@ class Chart {
     } else if (this.about.kind === "date") {
       for (const [t, text] of dateTicks(a, b, Math.floor(width / 110))) write(t, text);
     } else {
-      const across = ticksOf(a, b, Math.floor(width / 90));
+      const across = ticksOf(a, b, Math.floor(width / 75));
       for (const t of across.list) write(t, plain(t, across.places));
     }
     make("line", null, svg, { x1: left, x2: width - right, y1: this.floor - strip + 4, y2: this.floor - strip + 4, class: "grid" });
@@ -280,7 +300,7 @@ class Chart {
       const kind = this.curve.values[output][k] < 0 ? "down" : "up";
       make("rect", null, this.svg, { x: this.x(place - 0.4), width: wide, y: Math.min(v, zero), height: Math.max(Math.abs(v - zero), 1), class: kind });
     });
-    for (const [t, v, e] of band) make("line", null, this.svg, { x1: this.x(t), x2: this.x(t), y1: this.y(v - 2 * e), y2: this.y(v + 2 * e), class: "error" });
+    for (const [t, v, e] of band) make("line", null, this.svg, { x1: this.x(t), x2: this.x(t), y1: this.y(v - e), y2: this.y(v + e), class: "error" });
   }
 
   /* The row picked, the value moved to, and the value under the pointer. */
@@ -309,7 +329,15 @@ class Chart {
     this.told.textContent = this.at === null ? this.aboutRow(row) : this.aboutValue();
   }
 
+  /* What if: the chart is drawn anew only if the value lies beyond it. */
+  move(moved) {
+    this.moved = moved;
+    if (this.stale || moved[1] < this.range[0] || moved[1] > this.range[1]) this.draw();
+    else this.mark();
+  }
+
   hover(t) {
+    if (this.stale) this.draw();
     const [a, b] = this.view;
     this.at = t === null ? null : Math.min(Math.max(t, a), b);
     if (this.at !== null && this.kind === "bars") this.at = Math.min(Math.max(Math.round(t), 0), this.about.order.length - 1);
@@ -335,7 +363,8 @@ class Chart {
     if (this.kind === "points") return this.rows.length ? this.aboutRow(this.nearest(this.at)[1]) : "";
     const { counts, low, high, order } = this.about;
     const error = this.errorAt(this.at);
-    const more = error === null ? "" : ` ± ${small(2 * error)} (background)`;
+    const place = this.curve.kind === "linear" ? ` at ${this.written(this.bandAt(this.at)[0])}` : "";
+    const more = error === null ? "" : ` ± ${small(error)} (background${place})`;
     if (this.kind === "bars") {
       return `${this.curve.levels[order[this.at]]}: ${amount(this.valueOf(this.at))}${more}, ${rowsText(counts[this.at])}.`;
     }

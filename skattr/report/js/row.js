@@ -113,7 +113,9 @@ function drawRow() {
   writeNumbers(found);
   writeChanges();
   if (data.what_if) keepControl();
-  for (const { lines } of tables) lines.forEach((line, i) => line.classList.toggle("picked", i === row));
+  fillCells();
+  for (const line of all("tr.picked")) line.classList.remove("picked");
+  for (const { lines } of tables) lines[row].classList.add("picked");
 }
 
 function pick(i) {
@@ -122,13 +124,17 @@ function pick(i) {
   draw();
 }
 
-function makePicker() {
-  for (const list of all(".pick")) {
+function fillPickers(panel) {
+  for (const list of all(".pick:empty", panel)) {
     data.rows.forEach((label, i) => make("option", short(label, 60), list, { value: i }));
-    list.addEventListener("change", () => pick(Number(list.value)));
+    list.value = String(row);
   }
+}
+
+function makePicker() {
+  for (const list of all(".pick")) list.addEventListener("change", () => pick(Number(list.value)));
   find("previous").addEventListener("click", () => pick(row - 1));
   if (find("kind")) find("kind").addEventListener("change", drawRow);
   find("next").addEventListener("click", () => pick(row + 1));
-  addEventListener("resize", draw);
+  addEventListener("resize", () => { for (const chart of charts.values()) chart.stale = true; draw(); });
 }

@@ -33,28 +33,51 @@ function colours(j) {
 
 const swarmBox = () => all(".swarm").find((box) => Number(box.dataset.output) === output);
 
+let painted = ""; /* what `still` shows: all points without marks */
+const still = make("canvas", null, null);
+
 function drawSwarm() {
   const box = swarmBox();
   if (find("overview").hidden || !box) return;
   const canvas = box.querySelector("canvas");
-  const n = data.features.length;
   const width = Math.max(280, Math.min(900, box.clientWidth));
-  const height = LINE * n + 34;
+  const height = LINE * data.features.length + 34;
   const dense = devicePixelRatio || 1;
-  canvas.width = width * dense;
-  canvas.height = height * dense;
-  canvas.style.width = `${width}px`;
-  canvas.style.height = `${height}px`;
-  const brush = canvas.getContext("2d");
-  brush.scale(dense, dense);
   const style = getComputedStyle(root);
   const ink = (name) => style.getPropertyValue(name);
+  const chosen = find("colour") ? find("colour").value : "own";
+  const wanted = [output, chosen, width, dense, ink("--ink")].join();
+  if (wanted !== painted || canvas.width !== still.width) {
+    for (const each of [canvas, still]) {
+      each.width = Math.round(width * dense);
+      each.height = Math.round(height * dense);
+    }
+    canvas.style.width = `${width}px`;
+    canvas.style.height = `${height}px`;
+    paintSwarm(width, dense, ink, chosen);
+    painted = wanted;
+    describe(chosen);
+  }
+  const brush = canvas.getContext("2d");
+  brush.setTransform(1, 0, 0, 1, 0, 0);
+  brush.clearRect(0, 0, canvas.width, canvas.height);
+  brush.drawImage(still, 0, 0);
+  brush.scale(dense, dense);
+  for (const point of points) if (point.i === row) ring(brush, point, 5, ink("--ink"));
+  if (here) ring(brush, points.find(({ i, j }) => i === here.i && j === here.j), 6, ink("--accent"));
+  tell(chosen);
+}
+
+function paintSwarm(width, dense, ink, chosen) {
+  const n = data.features.length;
+  const brush = still.getContext("2d");
+  brush.scale(dense, dense);
   brush.font = `13px ${getComputedStyle(doc.body).fontFamily}`;
-  const left = Math.min(160, width * 0.3);
+  const longest = Math.max(...data.features.map((name) => name.length));
+  const left = Math.min(20 + 7.6 * longest, width * 0.3);
   const { values } = data.outputs[output];
-  const flat = values.flat();
-  let low = flat.reduce((m, v) => Math.min(m, v), 0);
-  let high = flat.reduce((m, v) => Math.max(m, v), 0);
+  let [low, high] = [0, 0];
+  for (const line of values) for (const v of line) [low, high] = [Math.min(low, v), Math.max(high, v)];
   if (low === high) [low, high] = [-1, 1];
   [low, high] = [low - 0.02 * (high - low), high + 0.02 * (high - low)];
   const at = (v) => left + 10 + ((v - low) / (high - low)) * (width - left - 26);
@@ -70,7 +93,7 @@ function drawSwarm() {
     text(number(v, ticks.places), at(v), LINE * n + 16, "center", "--soft");
   }
   text(`effect${data.unit ? ` in ${data.unit}` : ""}`, width - 4, LINE * n + 31, "right", "--soft");
-  const chosen = find("colour") ? find("colour").value : "own";
+  const grey = ink("--rest");
   points = [];
   data.features.forEach((name, j) => {
     const middle = LINE * (j + 0.5);
@@ -79,7 +102,8 @@ function drawSwarm() {
     const heaps = new Map();
     values.forEach((line, i) => {
       const heap = Math.round(at(line[j]) / 3);
-      heaps.set(heap, [...(heaps.get(heap) || []), i]);
+      if (heaps.has(heap)) heaps.get(heap).push(i);
+      else heaps.set(heap, [i]);
     });
     for (const rows of heaps.values()) {
       const step = Math.min(3, (LINE - 10) / rows.length);
@@ -87,16 +111,13 @@ function drawSwarm() {
         const y = middle + (k - (rows.length - 1) / 2) * step;
         const point = { x: at(values[i][j]), y, i, j };
         points.push(point);
-        brush.fillStyle = colour[i] || ink("--rest");
+        brush.fillStyle = colour[i] || grey;
         brush.beginPath();
         brush.arc(point.x, y, 2.6, 0, 7);
         brush.fill();
       });
     }
   });
-  for (const point of points.filter(({ i }) => i === row)) ring(brush, point, 5, ink("--ink"));
-  if (here) ring(brush, points.find(({ i, j }) => i === here.i && j === here.j), 6, ink("--accent"));
-  tell(chosen);
 }
 
 function ring(brush, { x, y }, size, colour) {
@@ -107,7 +128,7 @@ function ring(brush, { x, y }, size, colour) {
   brush.stroke();
 }
 
-/* What the point is, and what the colours mean. */
+/* What the point is. */
 function tell(chosen) {
   const box = swarmBox();
   const { i, j } = here || { i: row, j: null };
@@ -120,7 +141,11 @@ function tell(chosen) {
     if (chosen !== "own" && Number(chosen) !== j) words += `; ${data.features[chosen]}${own(chosen)}`;
   } else words += " is marked";
   box.querySelector(".told").textContent = `${words}.`;
-  const key = box.querySelector(".key");
+}
+
+/* What the colours mean. */
+function describe(chosen) {
+  const key = swarmBox().querySelector(".key");
   key.replaceChildren();
   const dot = (colour, words) => {
     const svg = make("svg", null, make("span", null, key), { width: 12, height: 12, "aria-hidden": "true" });

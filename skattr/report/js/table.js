@@ -39,49 +39,52 @@ function sortRows(o, place, head) {
   table.tBodies[0].append(...order.map((i) => lines[i]));
 }
 
+/* The table of the output on the page, when it is first seen or shows something else. */
+const filled = []; /* what the cells of each output show */
 function fillCells() {
-  tables.forEach(({ lines }, o) => {
-    const skip = data.outputs[o].prediction ? 1 : 0;
-    lines.forEach((line, i) => {
-      contents(o, i).forEach((text, c) => {
-        const cell = line.cells[c + 1];
-        cell.textContent = text;
-        const value = data.outputs[o].values[i][c - skip];
-        const tint = cells === "values" && c >= skip && value;
-        cell.className = tint ? (value > 0 ? "up" : "down") : "";
-      });
+  if (filled[output] === cells) return;
+  const { values, prediction } = data.outputs[output];
+  const skip = prediction ? 2 : 1;
+  tables[output].lines.forEach((line, i) => {
+    const own = [...line.cells];
+    if (!filled[output]) makeButton(own[0], i);
+    if (filled[output] || cells === "data") contents(output, i).forEach((text, c) => { own[c + 1].textContent = text; });
+    values[i].forEach((value, j) => {
+      own[j + skip].className = cells === "values" && value ? (value > 0 ? "up" : "down") : "";
     });
+  });
+  filled[output] = cells;
+}
+
+function makeButton(cell, i) {
+  const button = make("button", null, null, { type: "button", title: "Show the waterfall" });
+  button.append(...cell.childNodes);
+  cell.append(button);
+  button.addEventListener("click", () => {
+    pick(i);
+    find("row").scrollIntoView();
   });
 }
 
-const texts = data.rows.map((label, i) => [label, ...(data.data ? data.data[i] : [])].join("\n").toLowerCase());
+const searched = (i) => [data.rows[i], ...(data.data ? data.data[i] : [])].join("\n").toLowerCase();
 
 function filterRows() {
   const wanted = find("find-row").value.trim().toLowerCase();
   let n = 0;
   tables[output].lines.forEach((line, i) => {
-    line.hidden = !texts[i].includes(wanted);
+    line.hidden = wanted !== "" && !searched(i).includes(wanted);
     n += line.hidden ? 0 : 1;
   });
   find("count").textContent = `${number(n, 0)} of ${number(data.rows.length, 0)} rows`;
 }
 
 function makeTables() {
-  tables.forEach(({ table, lines }, o) => {
+  tables.forEach(({ table }, o) => {
     [...table.tHead.rows[0].cells].forEach((head, place) => {
       const button = make("button", null, null, { type: "button", title: "Sort" });
       button.append(...head.childNodes);
       head.append(button);
       button.addEventListener("click", () => sortRows(o, place, head));
-    });
-    lines.forEach((line, i) => {
-      const button = make("button", null, null, { type: "button", title: "Show the waterfall" });
-      button.append(...line.cells[0].childNodes);
-      line.cells[0].append(button);
-      button.addEventListener("click", () => {
-        pick(i);
-        find("row").scrollIntoView();
-      });
     });
   });
   find("find-row").addEventListener("input", filterRows);
@@ -92,6 +95,4 @@ function makeTables() {
       fillCells();
     });
   }
-  fillCells();
-  filterRows();
 }

@@ -9,6 +9,7 @@ function show(place, focus) {
     panels[i].hidden = i !== place;
   });
   if (focus) links[place].focus();
+  fillPickers(panels[place]);
   draw();
 }
 
@@ -45,6 +46,7 @@ function makeTabs() {
     });
   });
   addEventListener("hashchange", openHash);
+  root.classList.add("ready");
   openHash();
 }
 
@@ -52,6 +54,5 @@ function makeTabs() {
 function showOutput(place) {
   output = place;
   for (const part of all(".output")) part.hidden = Number(part.dataset.output) !== place;
-  draw();
   filterRows();
 }

@@ -3,12 +3,26 @@ let moved = null; /* a number, the place of a level, or null: missing */
 let chart = null;
 let touched = false; /* whether it is another value than that of the row */
 
-function curveAt(curve, value) {
-  const values = curve.values[output];
-  if (curve.kind === "levels") return values[value];
-  if (value === null) return curve.missing[output];
-  const t = curve.single ? Math.fround(value) : value;
-  const { x } = curve;
+/* Steps are packed: ends as bytes, values as differences in units, errors as runs. */
+function curveOf(j) {
+  const curve = data.what_if.columns[j];
+  if (typeof curve.x === "string") {
+    const bytes = Uint8Array.from(atob(curve.x), (letter) => letter.charCodeAt(0));
+    curve.x = new (curve.single ? Float32Array : Float64Array)(bytes.buffer);
+    if (curve.units) {
+      curve.values = curve.values.map((list, o) => {
+        const [times, places] = curve.units[o];
+        let sum = 0;
+        return Float64Array.from(list, (step) => { sum += step; return (sum * times) / 10 ** places; });
+      });
+    }
+    if (curve.errors) curve.errors = curve.errors.map((runs) => runs.flatMap((n, k) => (k % 2 ? [] : Array(n).fill(runs[k + 1]))));
+  }
+  return curve;
+}
+
+/* The first end or knot that is not below a value. */
+function placeIn({ x }, t) {
   let low = 0;
   let high = x.length;
   while (low < high) {
@@ -16,6 +30,18 @@ function curveAt(curve, value) {
     if (x[middle] < t) low = middle + 1;
     else high = middle;
   }
+  return low;
+}
+
+const stepOf = (curve, t) => placeIn(curve, curve.single ? Math.fround(t) : t);
+
+function curveAt(curve, value) {
+  const values = curve.values[output];
+  if (curve.kind === "levels") return values[value];
+  if (value === null) return curve.missing[output];
+  const t = curve.single ? Math.fround(value) : value;
+  const { x } = curve;
+  const low = stepOf(curve, value);
   if (curve.kind === "steps" || x[low] === t) return values[low];
   const right = Math.min(Math.max(low, 1), x.length - 1);
   const left = right - 1;
@@ -37,7 +63,7 @@ function keepControl() {
 function makeControl() {
   controlled = `${output} ${row}`;
   const j = Number(find("if-column").value);
-  const curve = data.what_if.columns[j];
+  const curve = curveOf(j);
   const own = data.data[row][j];
   const box = find("if-control");
   box.replaceChildren();
@@ -76,8 +102,8 @@ function makeControl() {
     const missing = curve.missing ? make("input", null, null, { id: "if-missing", type: "checkbox" }) : null;
     const gone = (is) => { if (missing) missing.checked = is; };
     if (missing) {
-      make("label", "missing ", box, { for: "if-missing" });
       box.append(missing);
+      make("label", "missing", box, { for: "if-missing" });
       gone(moved === null);
       heard(missing, () => { moved = missing.checked ? null : Number(field.value); });
     }
@@ -87,7 +113,7 @@ function makeControl() {
 
 function answer() {
   const j = Number(find("if-column").value);
-  const curve = data.what_if.columns[j];
+  const curve = curveOf(j);
   const { values, decimals: places } = data.outputs[output];
   const before = values[row][j];
   const after = touched ? curveAt(curve, moved) : before;
@@ -95,20 +121,22 @@ function answer() {
   box.replaceChildren();
   make("bdi", data.features[j], box);
   const level = curve.kind === "levels" ? curve.levels[moved] : moved === null ? "missing" : String(moved);
+  const unit = data.unit && ` ${data.unit}`;
   box.append(`: ${data.data[row][j]} → ${level}. Attribution: ${signed(before, places)} → `);
   make("strong", signed(after, places), box, { id: "if-value" });
+  box.append(unit);
   const sums = data.what_if.predictions;
   const own = sums ? ownValue(curve, j) : null;
   if (own !== null) {
     const start = sums[output][row];
     box.append(`. Prediction: ${number(start, places)} → `);
     make("strong", number(touched ? start - own + after : start, places), box, { id: "if-prediction" });
+    box.append(unit);
   }
   box.append(".");
   if (!chart) return;
   const place = curve.kind === "levels" ? data.charts[j].order.indexOf(moved) : moved;
-  chart.moved = [curve.kind === "levels" && place < 0 ? null : place, after];
-  chart.draw();
+  chart.move([curve.kind === "levels" && place < 0 ? null : place, after]);
 }
 
 /* The attribution of the row itself, in full: of its own value on the curve. */
