@@ -327,6 +327,8 @@ def test_texts_and_dates_of_models_that_are_evaluated():
     assert (day["to"], day["after"], day["share"]) == (days[2], 4.0, 0.5)
     notes = found[found["column"].isin(["n", "kind"])]["note"]
     assert notes.tolist() == ["no value of the background does"] * 2
+
+
 def test_dates_for_which_the_model_is_evaluated():
     """The nearest date of the background that reaches the target; from missing, the commonest."""
     rng = np.random.default_rng(0)
