@@ -23,7 +23,7 @@ from skattr.curves.by_code import ByCode
 from skattr.engines import Rows, RunOptions
 from skattr.engines.boxes.box_sums import BoxSums
 from skattr.engines.boxes.fold_sums import FoldSums
-from skattr.kernels.boxes.fold_sums import spread
+from skattr.kernels.boxes.fold_tables import fill_errors
 from skattr.pieces import Grid, Pieces
 from skattr.solution.code_tables import CodeTables
 from skattr.solution.fold_errors import FoldErrors, Pair
@@ -139,7 +139,7 @@ class TableErrors(FoldErrors):
         bases = []
         for a, (column,) in enumerate(self.attributions):
             start, end = self.grid.offset[column : column + 2].tolist()
-            spread(
+            fill_errors(
                 sums.jumps, start, end, self.grid.cells[column].ordered, self.coefficients[0],
                 self.base(sums, a, mass), sums.weights, self.n, run, errors,
             )  # fmt: skip
