@@ -26,6 +26,7 @@ FOLDS = 32
 LEVEL = 0.95
 PLACES = np.linspace(0.02, 0.98, 21)  # where curves are looked at
 IMPORTANCES = "importances"
+WEIGHTED = {"no": (False,), "yes": (True,), "both": (False, True)}
 
 
 def explainer_of(model, measure="main_effect", folds="auto"):
@@ -194,7 +195,9 @@ def show_coverage(options):
         )
         limits = [Limit("≥", 88) if n < 200 else Between(92, 97) for n in options.sizes]
         for measure in options.measures:
-            for weighted in {"no": (False,), "yes": (True,), "both": (False, True)}[options.weights]:
+            for weighted in {"no": (False,), "yes": (True,), "both": (False, True)}[
+                options.weights
+            ]:
                 found = [
                     covered(
                         models[name], measure, X, weights if weighted else None, n,
@@ -221,7 +224,7 @@ def parse(arguments):
     parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS))
     parser.add_argument("--small", nargs="+", choices=SMALL, default=SMALL, help="for coverage")
     parser.add_argument("--measures", nargs="+", choices=KINDS, default=list(KINDS))
-    parser.add_argument("--weights", choices=("no", "yes", "both"), default="both")
+    parser.add_argument("--weights", choices=WEIGHTED, default="both")
     parser.add_argument("--sizes", nargs="+", type=int, default=SIZES, help="of backgrounds")
     parser.add_argument("--repeat", type=int, default=400, help="backgrounds per number")
     return parser.parse_args(arguments)

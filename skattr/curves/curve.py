@@ -217,7 +217,25 @@ class Curve:
         return self.offset[0] if len(self.output_names) == 1 else self.offset
 
     def table_errors(self, centered: bool) -> np.ndarray:
-        """Return `background_error` at the lines of `to_frame`, (m, k); NaN at "any other"."""
+        """Return `background_error` at the lines of `to_frame`, (m, k); NaN at "any other".
+
+        Parameters
+        ----------
+        centered : bool
+            Whether to return the errors of the curve less its `offset`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.tree import DecisionTreeRegressor
+        >>> from skattr import MeasureExplainer
+        >>> X = np.random.default_rng(0).random((200, 2))
+        >>> tree = DecisionTreeRegressor(max_depth=3).fit(X, X[:, 0] * X[:, 1])
+        >>> curve = MeasureExplainer(tree).fit(X).curve("x0")
+        >>> errors = curve.table_errors(centered=False)
+        >>> errors.shape == (len(curve.to_frame()), 1)
+        True
+        """
         if self._errors is None:
             raise ValueError(NO_ERROR)
         return self._errors.of_table(centered, self._table[0])[:, self._outputs]

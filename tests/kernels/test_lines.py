@@ -84,7 +84,7 @@ def test_numbers_and_vectors_are_rounded_alike():
 
 @njit
 def common_bits(a, b, flip, out):
-    """Fill in, word by word, how many bits two rows of eight words have in common, counted twice."""
+    """Fill in how many bits eight words have in common with others, counted twice."""
     x, y = vectors.load(a, 0), vectors.load(b, 0)
     counts = vectors.add_common(vectors.spread(0.0), x, y, flip)
     vectors.store(out, 0, vectors.counted(vectors.add_common(counts, x, y, flip)))

@@ -70,6 +70,14 @@ class OneViolation(Engine):
         return a + b
 
     @override
+    def sums_by_fold(self, state: BoxSums) -> FoldSums | None:
+        return state.folds
+
+    @override
+    def drop_folds(self, state: BoxSums) -> None:
+        state.folds = None
+
+    @override
     def mean(self, pieces: Boxes, state: BoxSums) -> Estimate:
         return Estimate(state.mean(pieces))
 
