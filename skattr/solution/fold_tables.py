@@ -43,7 +43,8 @@ def carrier_of(terms: list[Term]) -> Term | None:
 
 def _sums_of(term: Term) -> FoldSums | None:
     """Return the sums by fold of a term of one pass, if its engine has them."""
-    return term.engine.sums_by_fold(term.passes[0].state)
+    sums: FoldSums | None = term.engine.sums_by_fold(term.passes[0].state)
+    return sums
 
 
 def carries_folds(terms: list[Term]) -> bool:
