@@ -39,6 +39,22 @@ class Limit:
         return f"{self.sense} {self.bound:g}"
 
 
+@dataclass(frozen=True)
+class Between:
+    """Bounds on a measured number from both sides."""
+
+    low: float
+    high: float
+
+    def met(self, value):
+        """Return whether `value` is within the bounds; NaN is not."""
+        return self.low <= value <= self.high
+
+    def __str__(self):
+        """Return the bounds as a table shows them."""
+        return f"{self.low:g} to {self.high:g}"
+
+
 def at_most(*bounds):
     """Return one upper bound per column."""
     return [Limit("≤", bound) for bound in bounds]

@@ -14,21 +14,27 @@ import numpy as np
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.neural_network import MLPRegressor
 
-from benchmarks.timing import Limit, Table, at_most, best, summarize
+from benchmarks.timing import Between, Limit, Table, at_most, best, summarize
 from benchmarks.trees import MODELS, friedman
 
 SECTIONS = ("cost", "coverage")
 LIMITS = {"fit": (1.3, 1.6, 2.0), "explain": (1.5,) * 3, "pickle": (2.0,) * 3}
 POPULATION = 20_000
 SIZES = (50, 200, 1000, 5000)
+SMALL = ("forest", "boosting", "network")
+FOLDS = 32
 LEVEL = 0.95
+PLACES = np.linspace(0.02, 0.98, 21)  # where curves are looked at
+IMPORTANCES = "importances"
+WEIGHTED = {"no": (False,), "yes": (True,), "both": (False, True)}
 
 
 def explainer_of(model, measure="main_effect", folds="auto"):
     """Return an explainer, not fitted yet."""
     from skattr import MeasureExplainer
 
-    return MeasureExplainer(model, measure, folds=folds)
+    # enough evaluations that Shapley values of a network with five columns are exact
+    return MeasureExplainer(model, measure, folds=folds, max_evals=10**6)
 
 
 def costs_of(model, X, measure="main_effect", folds="auto", repeat=10):
@@ -100,32 +106,80 @@ def small_models(X, y):
         }
 
 
-def covered(model, measure, X, weights, n, repeat, rows, curve, importance):
-    """Return the shares of values and importances whose intervals cover the truth, and the bias."""
-    rng = np.random.default_rng(n)
-    truth = explainer_of(model, measure, 0).fit(X, sample_weight=weights)
-    values = truth.explain(rows, predictions=False)
-    important = values.importance()
-    exact = values.values if not curve else truth.curve(0)(rows[:, 0])[:, None]
-    shares, of_importance, bias = [], [], []
+def of_values(explainer, explanation):
+    """Return the intervals of values."""
+    return explanation.values, *explanation.interval(LEVEL)
+
+
+def of_centered(explainer, explanation):
+    """Return the intervals of centred values."""
+    return of_values(explainer, explanation.centered())
+
+
+def of_curves(explainer, explanation):
+    """Return the intervals of the curves of all columns."""
+    curves = [explainer.curve(name) for name in explanation.feature_names]
+    ends = [(curve(PLACES), *curve.interval(PLACES, LEVEL)) for curve in curves]
+    return tuple(np.array(ends).transpose(1, 0, 2))
+
+
+def of_centered_curves(explainer, explanation):
+    """Return the intervals of the curves of all columns, less their offset."""
+    curves = [explainer.curve(name) for name in explanation.feature_names]
+    ends = [
+        (curve(PLACES) - curve.offset, *curve.interval(PLACES, LEVEL, centered=True))
+        for curve in curves
+    ]
+    return tuple(np.array(ends).transpose(1, 0, 2))
+
+
+def of_importances(explainer, explanation):
+    """Return the intervals of importances."""
+    frame = explanation.importance(error=True, level=LEVEL).loc[list(explanation.feature_names)]
+    return tuple(frame[name].to_numpy() for name in ("importance", "low", "high"))
+
+
+KINDS = {
+    "partial_dependence": {
+        "values": of_values,
+        "centred values": of_centered,
+        "curves": of_curves,
+        "centred curves": of_centered_curves,
+        IMPORTANCES: of_importances,
+    },
+    "shapley": {"Shapley values": of_values},
+}
+
+
+def covered(model, measure, X, weights, n, repeat, rows):
+    """Return, for each kind of number, the share of intervals that cover the truth, and the bias.
+
+    Numbers that do not depend on the background are left out; the bias is that of the mean over all
+    backgrounds, relative to the truth.
+    """
+    kinds, rng = KINDS[measure], np.random.default_rng(n)
+    whole = explainer_of(model, measure, FOLDS).fit(X, sample_weight=weights)
+    explanation = whole.explain(rows, predictions=False)
+    truth = {kind: intervals(whole, explanation)[0] for kind, intervals in kinds.items()}
+    found = {kind: [] for kind in kinds}
+    inside = {kind: np.zeros(value.shape) for kind, value in truth.items()}
     for _ in range(repeat):
         drawn = rng.integers(0, len(X), n)
         some = None if weights is None else weights[drawn]
-        explainer = explainer_of(model, measure, 32).fit(X[drawn], sample_weight=some)
-        found = explainer.explain(rows, predictions=False)
-        low, high = found.interval(LEVEL)
-        if curve:
-            low, high = low[:, :1], high[:, :1]
-        slack = 1e-12 * np.abs(exact).max()
-        shares.append(((low - slack <= exact) & (exact <= high + slack)).mean())
-        if not importance:
-            continue
-        frame = found.importance(error=True, level=LEVEL).loc[important.index]
-        matters = important > 0.01 * important.max()  # else it is 0 but for rounding
-        inside = (frame["low"] <= important) & (important <= frame["high"])
-        of_importance.append(inside[matters].mean())
-        bias.append((frame["importance"] / important - 1)[matters].mean())
-    return np.mean(shares), np.mean(of_importance or 0), np.mean(bias or 0)
+        explainer = explainer_of(model, measure, FOLDS).fit(X[drawn], sample_weight=some)
+        explanation = explainer.explain(rows, predictions=False)
+        for kind, intervals in kinds.items():
+            value, low, high = intervals(explainer, explanation)
+            found[kind].append(value)
+            inside[kind] += (low <= truth[kind]) & (truth[kind] <= high)
+    result = {}
+    for kind, value in truth.items():
+        varies = np.std(found[kind], axis=0) > 1e-9 * np.abs(value).max()
+        if kind == IMPORTANCES:
+            varies &= value > 0.01 * value.max()  # of a column that does not matter it is all bias
+        bias = np.mean(found[kind], axis=0)[varies] / value[varies] - 1
+        result[kind] = inside[kind][varies].mean() / repeat, bias.mean()
+    return result
 
 
 def show_coverage(options):
@@ -133,39 +187,32 @@ def show_coverage(options):
     X, y, weights = population()
     models = small_models(X, y)
     rows = X[np.random.default_rng(1).choice(len(X), 20, replace=False)]
-    kinds = {
-        "values": ("partial_dependence", False, False),
-        "values, weighted": ("partial_dependence", True, False),
-        "curve of x0": ("partial_dependence", False, True),
-        "centred values": ("main_effect", False, False),
-        "Shapley values": ("shapley", False, False),
-    }
     checks = []
-    kinds = {kind: kinds[kind] for kind in kinds if options.kinds in ("all", kind)}
     for name in options.small:
-        sizes = [n for n in SIZES if n <= options.largest]
-        table = Table(f"{name}: share of {options.repeat} intervals that cover the truth, %",
-                      [f"n = {n}" for n in sizes])  # fmt: skip
-        others = {}
-        for kind, (measure, weighted, curve) in kinds.items():
-            if kind == "Shapley values" and name == "network":
-                continue  # sampled there: the error of the approximation comes on top
-            found = [
-                covered(
-                    models[name], measure, X, weights if weighted else None, n, options.repeat,
-                    rows, curve, kind == "centred values",
-                )
-                for n in sizes
-            ]  # fmt: skip
-            shares = [100 * share for share, _, _ in found]
-            low = [Limit("≥", 88 if n < 200 else 92) for n in sizes]
-            table.add(kind, shares, low)
-            if kind == "centred values":
-                others["importance, coverage"] = [100 * share for _, share, _ in found]
-                others["importance, bias"] = [100 * bias for _, _, bias in found]
-        for label, numbers in others.items():
-            table.add(label, numbers)
-        print(flush=True)
+        table = Table(
+            f"{name}: share of intervals of {options.repeat} backgrounds that cover the truth, %",
+            [f"n = {n}" for n in options.sizes],
+        )
+        limits = [Limit("≥", 88) if n < 200 else Between(92, 97) for n in options.sizes]
+        for measure in options.measures:
+            for weighted in {"no": (False,), "yes": (True,), "both": (False, True)}[
+                options.weights
+            ]:
+                found = [
+                    covered(
+                        models[name], measure, X, weights if weighted else None, n,
+                        options.repeat, rows,
+                    )
+                    for n in options.sizes
+                ]  # fmt: skip
+                for kind in KINDS[measure]:
+                    label = f"{kind}, weighted" if weighted else kind
+                    shares = [100 * each[kind][0] for each in found]
+                    table.add(label, shares, None if kind == IMPORTANCES else limits)
+                    if kind == IMPORTANCES:
+                        bias = [100 * each[kind][1] for each in found]
+                        table.add(f"{label}: bias, % of them", bias)
+        print()
         checks += table.show()
     return checks
 
@@ -175,10 +222,11 @@ def parse(arguments):
     parser = argparse.ArgumentParser(prog="python -m benchmarks trust", description=__doc__)
     parser.add_argument("--only", nargs="+", choices=SECTIONS, default=SECTIONS)
     parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS))
-    parser.add_argument("--small", nargs="+", default=["forest", "boosting", "network"])
-    parser.add_argument("--kinds", default="all", help="a line of the tables, or all")
-    parser.add_argument("--repeat", type=int, default=400, help="backgrounds per line")
-    parser.add_argument("--largest", type=int, default=SIZES[-1], help="largest background")
+    parser.add_argument("--small", nargs="+", choices=SMALL, default=SMALL, help="for coverage")
+    parser.add_argument("--measures", nargs="+", choices=KINDS, default=list(KINDS))
+    parser.add_argument("--weights", choices=WEIGHTED, default="both")
+    parser.add_argument("--sizes", nargs="+", type=int, default=SIZES, help="of backgrounds")
+    parser.add_argument("--repeat", type=int, default=400, help="backgrounds per number")
     return parser.parse_args(arguments)
 
 

@@ -126,9 +126,10 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
     folds : int or "auto", default="auto"
         Number of folds into which the background is divided for `Explanation.background_error`, the
         error of values that comes from its finite number of rows; 0 for none. "auto" is 32 (or the
-        number of rows, if there are fewer) where this takes little time, on trees, and none
-        elsewhere; an integer asks for it everywhere. `describe` says which it is, and why. Folds
-        are a hash of the position of each row, and do not depend on `random_state`.
+        number of rows, if there are fewer) where this takes little time, for main effects and
+        partial dependence on trees, and none elsewhere; an integer asks for it everywhere.
+        `describe` says which it is, and why. Folds are a hash of the position of each row, and do
+        not depend on `random_state`.
 
     Attributes
     ----------

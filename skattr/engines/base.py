@@ -317,6 +317,14 @@ class Engine(BaseEstimator):
         """Return the state of two batches of the background."""
         raise NotImplementedError
 
+    def sums_by_fold(self, state: Any) -> Any:
+        """Return the `FoldSums` of a state that was prepared with folds, or None without them."""
+        return None
+
+    def drop_folds(self, state: Any) -> None:
+        """Drop the sums by fold of a state, if it has them."""
+        return None
+
     def finish(self, pieces: Any, state: Any, options: RunOptions) -> Any:
         """Compute what needs all batches of the background, and return the new state."""
         return state

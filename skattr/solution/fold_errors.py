@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
-from skattr.engines import Rows, RunOptions
+from skattr.engines import Request
 from skattr.pieces import Pieces
 from skattr.solution.values import Values
 
@@ -27,35 +27,21 @@ class FoldErrors(ABC):
     n: int
 
     @abstractmethod
-    def errors(
-        self,
-        pieces: Pieces | None,
-        rows: Rows,
-        chosen: Sequence[int],
-        options: RunOptions,
-        values: Values,
-    ) -> Pair:
+    def errors(self, pieces: Pieces | None, request: Request, values: Values) -> Pair:
         """Return the standard errors of values and of centred values, (n, g, k).
 
         Parameters
         ----------
         pieces : Pieces, or None if nothing is integrated
-        rows : Rows
-        chosen : list of int
-            The attributions.
-        options : RunOptions
+        request : Request
+            Rows and attributions.
         values : Values
-            The values of these rows and attributions.
+            Their values.
         """
 
     @abstractmethod
     def centered_deviations(
-        self,
-        pieces: Pieces | None,
-        rows: Rows,
-        chosen: Sequence[int],
-        options: RunOptions,
-        values: Values,
+        self, pieces: Pieces | None, request: Request, values: Values
     ) -> Iterator[np.ndarray]:
         """Yield for each fold how centred values move without it, (n, g, k)."""
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from skattr._typing import override
-from skattr.engines import Rows, RunOptions
+from skattr.engines import Request, RunOptions
 from skattr.pieces import Pieces
 from skattr.solution.fold_errors import FoldErrors, Pair, jackknife
 from skattr.solution.fold_tables import fold_sums, tabulate
@@ -48,41 +48,24 @@ class FoldSolutions(FoldErrors):
         return len(self.solutions)
 
     @override
-    def errors(
-        self,
-        pieces: Pieces | None,
-        rows: Rows,
-        chosen: Sequence[int],
-        options: RunOptions,
-        values: Values,
-    ) -> Pair:
-        return jackknife(self._deviations(pieces, rows, chosen, options, values), self.n)
+    def errors(self, pieces: Pieces | None, request: Request, values: Values) -> Pair:
+        return jackknife(self._deviations(pieces, request, values), self.n)
 
     @override
     def centered_deviations(
-        self,
-        pieces: Pieces | None,
-        rows: Rows,
-        chosen: Sequence[int],
-        options: RunOptions,
-        values: Values,
+        self, pieces: Pieces | None, request: Request, values: Values
     ) -> Iterator[np.ndarray]:
-        for _, moved in self._deviations(pieces, rows, chosen, options, values):
+        for _, moved in self._deviations(pieces, request, values):
             yield moved
 
     def _deviations(
-        self,
-        pieces: Pieces | None,
-        rows: Rows,
-        chosen: Sequence[int],
-        options: RunOptions,
-        values: Values,
+        self, pieces: Pieces | None, request: Request, values: Values
     ) -> Iterator[Pair]:
         """Yield for each fold how values and centred values move without it."""
         if self.whole is not None:
-            values = self.whole.values_at(pieces, rows, chosen, options)
+            values = self.whole.values_at(pieces, request)
         for factor, solution in zip(self.factors, self.solutions, strict=True):
-            fold = solution.values_at(pieces, rows, chosen, options)
+            fold = solution.values_at(pieces, request)
             moved = fold.values - values.values
             yield factor * moved, factor * (moved - (fold.offset - values.offset))
 

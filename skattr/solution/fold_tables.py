@@ -11,7 +11,7 @@ table at once, and the sums are dropped unless batches of the background follow.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,10 +20,9 @@ import numpy as np
 from skattr._typing import override
 from skattr.attributions import Attributions
 from skattr.curves.by_code import ByCode
-from skattr.engines import Rows, RunOptions
-from skattr.engines.boxes.box_sums import BoxSums
+from skattr.engines import Request, RunOptions
 from skattr.engines.boxes.fold_sums import FoldSums
-from skattr.kernels.boxes.fold_sums import spread
+from skattr.kernels.boxes.fold_tables import fill_errors
 from skattr.pieces import Grid, Pieces
 from skattr.solution.code_tables import CodeTables
 from skattr.solution.fold_errors import FoldErrors, Pair
@@ -39,8 +38,13 @@ def carrier_of(terms: list[Term]) -> Term | None:
     prepared = [term for term in joined if term.passes]
     if len(prepared) != 1 or len(prepared[0].passes) != 1:
         return None
-    state = prepared[0].passes[0].state
-    return prepared[0] if isinstance(state, BoxSums) and state.folds is not None else None
+    return prepared[0] if _sums_of(prepared[0]) is not None else None
+
+
+def _sums_of(term: Term) -> FoldSums | None:
+    """Return the sums by fold of a term of one pass, if its engine has them."""
+    sums: FoldSums | None = term.engine.sums_by_fold(term.passes[0].state)
+    return sums
 
 
 def carries_folds(terms: list[Term]) -> bool:
@@ -58,14 +62,14 @@ def n_folds(folds: Any, terms: list[Term], options: RunOptions) -> int:
 def fold_sums(terms: list[Term]) -> FoldSums | None:
     """Return the sums by fold that serve all terms, or None if they were dropped."""
     term = carrier_of(terms)
-    return None if term is None else term.passes[0].state.folds
+    return None if term is None else _sums_of(term)
 
 
 def drop_folds(terms: list[Term]) -> None:
     """Drop the sums by fold of all states."""
     term = carrier_of(terms)
     if term is not None:
-        term.passes[0].state.folds = None
+        term.engine.drop_folds(term.passes[0].state)
 
 
 @dataclass(eq=False)
@@ -85,30 +89,19 @@ class TableErrors(FoldErrors):
         return {**vars(self), "sums": None}
 
     @override
-    def errors(
-        self,
-        pieces: Pieces | None,
-        rows: Rows,
-        chosen: Sequence[int],
-        options: RunOptions,
-        values: Values,
-    ) -> Pair:
-        at = np.asarray(chosen)
+    def errors(self, pieces: Pieces | None, request: Request, values: Values) -> Pair:
+        rows, at = request.rows, np.asarray(request.chosen)
         error = self.error.look_up(rows, at)
         return error, error if self.centered is None else self.centered.look_up(rows, at)
 
     @override
     def centered_deviations(
-        self,
-        pieces: Pieces | None,
-        rows: Rows,
-        chosen: Sequence[int],
-        options: RunOptions,
-        values: Values,
+        self, pieces: Pieces | None, request: Request, values: Values
     ) -> Iterator[np.ndarray]:
-        assert self.sums is not None and rows.codes is not None
-        tables = [self._deviations(self.sums, a) for a in chosen]
-        codes = [rows.codes[self.attributions[a][0]] for a in chosen]
+        codes_of = request.rows.codes
+        assert self.sums is not None and codes_of is not None
+        tables = [self._deviations(self.sums, a) for a in request.chosen]
+        codes = [codes_of[column] for (column,) in request.columns]
         for f in np.flatnonzero(self.sums.weights):
             each = [table[:, :, f][at] for table, at in zip(tables, codes, strict=True)]
             yield np.stack(each, axis=1)
@@ -135,13 +128,14 @@ class TableErrors(FoldErrors):
     def tabulate(self, sums: FoldSums, mass: float) -> CodeTables:
         """Return the errors of all attributions by code."""
         k = sums.total.shape[0]
-        errors, run = np.zeros((len(sums.jumps), k)), np.empty_like(sums.total)
+        errors, work = np.zeros((len(sums.jumps), k)), np.empty((2, *sums.total.shape))
+        shares = 1.0 / (sums.weights.sum() - sums.weights)
         bases = []
         for a, (column,) in enumerate(self.attributions):
             start, end = self.grid.offset[column : column + 2].tolist()
-            spread(
+            fill_errors(
                 sums.jumps, start, end, self.grid.cells[column].ordered, self.coefficients[0],
-                self.base(sums, a, mass), sums.weights, self.n, run, errors,
+                self.base(sums, a, mass), sums.weights, shares, self.n, work, errors,
             )  # fmt: skip
             bases.append(ByCode(self.grid, column, errors[start:end]))
         return CodeTables.of(bases, self.grid, self.attributions)
@@ -159,9 +153,8 @@ class TableErrors(FoldErrors):
 def tabulate(solution: Solution) -> TableErrors:
     """Return the tables of errors of a solution whose terms carry folds."""
     joined = joined_terms(solution.all_terms)
-    carrier = carrier_of(joined)
-    assert carrier is not None and solution.model.grid is not None
-    sums: FoldSums = carrier.passes[0].state.folds
+    carrier, sums = carrier_of(joined), fold_sums(joined)
+    assert carrier is not None and sums is not None and solution.model.grid is not None
     shift = sum(term.coefficient for term in joined if term is not carrier)
     mass = sum(term.coefficient * (term.measure.mass or 0.0) for term in joined)
     empty = CodeTables(np.zeros((0, 0)), np.zeros((2, 0), np.int64), np.zeros((0, 0)))

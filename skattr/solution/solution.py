@@ -15,7 +15,7 @@ from skattr.attributions import Attributions
 from skattr.curves.base import ColumnFunction, Function
 from skattr.curves.by_code import ByCode, Constant
 from skattr.curves.sums import add_up
-from skattr.engines import Request, Rows, RunOptions
+from skattr.engines import Request, RunOptions
 from skattr.engines.base import join_certificates
 from skattr.engines.estimates import Estimate
 from skattr.engines.lookups import look_up
@@ -109,8 +109,9 @@ class Solution:
         pieces = model.pieces if integrated else None
 
         def values(block: slice) -> Values:
-            met, rows = model.encode(frames.take_rows(X, block), pieces)
-            return self._with_errors(met, rows, chosen, options)
+            return self._with_errors(
+                *self._request(frames.take_rows(X, block), pieces, chosen, options)
+            )
 
         if model.grid is None:  # all rows at once, as equal values share evaluations
             result = values(slice(len(X)))
@@ -128,7 +129,7 @@ class Solution:
         if len(values[0]) == 0:  # the background has no values
             return np.empty((0, len(self.base_value)))
         X = model.rows_with(dict(zip(columns, values, strict=True)))
-        result = self.values_at(*model.encode(X, model.pieces), [a], options)
+        result = self.values_at(*self._request(X, model.pieces, [a], options))
         warn_unconverged(result.error, self.spread, options)
         return result.values[:, 0]
 
@@ -140,7 +141,7 @@ class Solution:
             return np.empty((0, len(self.base_value)))
         model = self.model
         X = model.rows_with(dict(zip(self.attributions[a], [values], strict=True)))
-        estimate = self._with_errors(*model.encode(X, model.pieces), [a], options)
+        estimate = self._with_errors(*self._request(X, model.pieces, [a], options))
         error = estimate.centered_background_error if centered else estimate.background_error
         assert error is not None
         return error[:, 0]
@@ -152,21 +153,26 @@ class Solution:
         pieces = self.model.pieces if any(self._is_integrated(a) for a in chosen) else None
         blocks = [slice(len(X))] if self.model.grid is None else self.model.blocks(X)
         for block in blocks:
-            met, rows = self.model.encode(frames.take_rows(X, block), pieces)
-            known = self.values_at(met, rows, chosen, options)
-            moved = self.folds.centered_deviations(met, rows, chosen, options, known)
+            met, request = self._request(frames.take_rows(X, block), pieces, chosen, options)
+            known = self.values_at(met, request)
+            moved = self.folds.centered_deviations(met, request, known)
             for g, deviation in enumerate(moved):
                 total[g] += np.abs(known.values - known.offset + deviation).sum(axis=0)
         return total / len(X)
 
-    def _with_errors(
-        self, pieces: Pieces | None, rows: Rows, chosen: Sequence[int], options: RunOptions
-    ) -> Values:
+    def _request(
+        self, X: Any, pieces: Pieces | None, chosen: Sequence[int], options: RunOptions
+    ) -> tuple[Pieces | None, Request]:
+        """Return the request for attributions at raw rows, and the pieces that have their cells."""
+        met, rows = self.model.encode(X, pieces)
+        return met, Request(rows, self.attributions, chosen, options)
+
+    def _with_errors(self, pieces: Pieces | None, request: Request) -> Values:
         """Return some attributions at rows, with their errors from the background."""
-        values = self.values_at(pieces, rows, chosen, options)
+        values = self.values_at(pieces, request)
         if self.folds is None:
             return values
-        error, centered = self.folds.errors(pieces, rows, chosen, options, values)
+        error, centered = self.folds.errors(pieces, request, values)
         return values._replace(background_error=error, centered_background_error=centered)
 
     def support(self, X: Any, chosen: Sequence[int]) -> np.ndarray | None:
@@ -185,15 +191,13 @@ class Solution:
         """Return whether an attribution may have to be integrated, not only looked up."""
         return bool(self.rest[a]) or any(curve.partial for _, curve in self.curved[a])
 
-    def values_at(
-        self, pieces: Pieces | None, rows: Rows, chosen: Sequence[int], options: RunOptions
-    ) -> Values:
+    def values_at(self, pieces: Pieces | None, request: Request) -> Values:
         """Look attributions up on their curves, or integrate them, which takes `pieces`.
 
         Rows and pieces are those that `ReadModel.encode` returns.
         """
-        request = Request(rows, self.attributions, chosen, replace(options, error=self.error))
-        g = len(chosen)
+        request = replace(request, options=replace(request.options, error=self.error))
+        chosen, g = request.chosen, len(request.chosen)
         result = self.tables.look_up(request.rows, np.asarray(chosen))
         total, offset = self._constants(chosen), self.offset
         certificates = []

@@ -82,6 +82,31 @@ def test_numbers_and_vectors_are_rounded_alike():
     np.testing.assert_array_equal(fused(a, b, c, out), out)
 
 
+@njit
+def common_bits(a, b, flip, out):
+    """Fill in how many bits eight words have in common with others, counted twice."""
+    x, y = vectors.load(a, 0), vectors.load(b, 0)
+    counts = vectors.add_common(vectors.spread(0.0), x, y, flip)
+    vectors.store(out, 0, vectors.counted(vectors.add_common(counts, x, y, flip)))
+
+
+@pytest.mark.parametrize("flip", [0, 2**64 - 1])
+def test_bits_in_common_are_counted(flip):
+    a, b = np.random.default_rng(0).integers(0, 2**64, (2, 8), np.uint64, endpoint=False)
+    a[0], b[0], b[1] = 2**64 - 1, 2**64 - 1, 0
+    out, flip = np.empty(8), np.uint64(flip)
+    common_bits(a.view(np.float64), b.view(np.float64), flip, out)
+    expected = [2 * int(x & (y ^ flip)).bit_count() for x, y in zip(a, b, strict=True)]
+    np.testing.assert_array_equal(out, expected)
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (1,), (17,), (5, 2, 8)])
+def test_aligned_zeros(shape):
+    room = vectors.aligned_zeros(*shape)
+    assert room.shape == shape and room.flags.c_contiguous and not room.any()
+    assert not room.size or room.ctypes.data % 64 == 0
+
+
 @pytest.mark.parametrize("size", [0, 1, 17])
 def test_aligned_room(size):
     room = vectors.aligned(size)

@@ -259,6 +259,31 @@ def test_blocks_of_rows(monkeypatch):
     check(MODELS["forest"], PartialDependence(), X, np.arange(1.0, 61.0), X[:9])
 
 
+def test_splits_that_send_no_code_to_one_side():
+    """A side of a split may have an empty interval, or only the missing code."""
+    X, y = data(60, seed=15, missing=True)
+    grown = RandomForestRegressor(6, random_state=0).fit(X, y)
+    for tree in grown.estimators_:
+        inner = np.flatnonzero(tree.tree_.children_left >= 0)
+        rng = np.random.default_rng(0)
+        for node in inner[rng.random(len(inner)) < 0.5]:  # below and above its own parents
+            tree.tree_.threshold[node] = rng.choice([-9.0, -0.5, 0.0, 0.5, 9.0])
+    rows = np.vstack([X[:20], np.full((1, 3), np.nan), np.full((1, 3), -10.0)])
+    weights = np.random.default_rng(1).random(60)
+    for w in (np.ones(60), weights):
+        check(grown, PartialDependence() - Expectation(), X, w, rows)
+
+
+@pytest.mark.parametrize("n_folds", [2, 7, 8, 9, 33])
+def test_any_number_of_folds(n_folds):
+    X, _ = data(50, seed=16, missing=True)
+    model = MODELS["forest"]
+    found = MeasureExplainer(model, PartialDependence(), folds=n_folds).fit(X).explain(X[:9])
+    error, *_ = slow(model, PartialDependence(), X, np.ones(50), X[:9], n_folds=n_folds)
+    assert found.n_folds == n_folds
+    np.testing.assert_allclose(found.background_error, error, rtol=1e-9, atol=1e-13)
+
+
 def test_curves_have_the_errors_of_values():
     X, _ = data(40, seed=12)
     for model in MODELS.values():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ from skattr.engines.base import RowFolds
 from skattr.kernels.boxes import fold_sums
 from skattr.kernels.boxes.fold_sums import ByFold
 from skattr.kernels.boxes.layout import COLUMN, SPLIT, Owners, Sums
+from skattr.kernels.lines.vectors import WIDTH, aligned_zeros
 from skattr.pieces import Boxes
 
 MAX_SUMS = 2**25  # numbers in the sums of all folds: 256 MB
@@ -19,7 +21,10 @@ MAX_SUMS = 2**25  # numbers in the sums of all folds: 256 MB
 
 @dataclass(eq=False)
 class FoldSums:
-    """`BoxSums` for each fold, which the last axis counts; `+` joins two batches."""
+    """`BoxSums` for each fold, which the last axis counts; `+` joins two batches.
+
+    G is a multiple of eight: the last folds may have no rows.
+    """
 
     jumps: np.ndarray  # (n_codes, k, G)
     constant: np.ndarray  # (g, k, G)
@@ -29,15 +34,17 @@ class FoldSums:
     @classmethod
     def empty(cls, boxes: Boxes, who: Owners, folds: RowFolds | None) -> FoldSums | None:
         """Return sums that are 0, or None without folds, with groups, or if they are too large."""
-        size = 0 if folds is None else boxes.grid.offset[-1] * boxes.n_outputs * folds.n
-        if folds is None or size > MAX_SUMS or (who.single < 0).any():
+        if folds is None or (who.single < 0).any():
             return None
-        shape = boxes.n_outputs, folds.n
+        shape = boxes.n_outputs, -(-folds.n // WIDTH) * WIDTH
+        n_codes = int(boxes.grid.offset[-1])
+        if n_codes * math.prod(shape) > MAX_SUMS:
+            return None
         return cls(
-            np.zeros((boxes.grid.offset[-1], *shape)),
-            np.zeros((len(who.single), *shape)),
-            np.zeros(shape),
-            np.zeros(folds.n),
+            aligned_zeros(n_codes, *shape),
+            aligned_zeros(len(who.single), *shape),
+            aligned_zeros(*shape),
+            np.zeros(shape[1]),
         )
 
     def __add__(self, other: FoldSums) -> FoldSums:
@@ -60,7 +67,6 @@ class FoldWalk:
     Parameters
     ----------
     boxes : Boxes
-    who : Owners
     everyone : array of words
         The places of all rows in sets, see `kernels.boxes.fold_sums.index_folds`.
     sums : FoldSums
@@ -70,16 +76,12 @@ class FoldWalk:
     """
 
     def __init__(
-        self, boxes: Boxes, who: Owners, everyone: np.ndarray, sums: FoldSums, n_jobs: int | None
+        self, boxes: Boxes, everyone: np.ndarray, sums: FoldSums, n_jobs: int | None
     ) -> None:
         nodes, offset, is_set = boxes.table.nodes, boxes.table.offset, boxes.table.is_set
-        self.everyone, self.sums, self.offset = everyone, sums, offset
+        self.everyone, self.sums, self.offset, self.is_set = everyone, sums, offset, is_set
         self.alone = effective_n_jobs(n_jobs) == 1
-        column = nodes[:, COLUMN]
-        code = offset[column] + nodes[:, SPLIT] + 1
-        counts = (column >= 0) & (who.owner[column] >= 0) & (is_set[column] == 0)
-        self.where = np.where(counts & (code < offset[column + 1]), code, -1)
-        self.roots = np.append(boxes.table.roots[:, 0], len(nodes))
+        self.nodes, self.roots = nodes, np.append(boxes.table.roots[:, 0], len(nodes))
         sizes = np.where(is_set != 0, np.diff(offset), 0)
         self.level_start = np.cumsum(sizes) - sizes
         self.level_codes = np.flatnonzero(np.repeat(is_set != 0, np.diff(offset)))
@@ -87,25 +89,35 @@ class FoldWalk:
 
     def __call__(self, table: Any, trees: np.ndarray, who: Owners, rows: Any, sums: Sums) -> None:
         """Add some trees to the sums of all rows, and keep the sums by fold."""
-        jumps, where, codes = self.sums.jumps, self.where, np.zeros(0, np.int64)
+        jumps, where, codes = self.sums.jumps, np.zeros(0, np.int64), np.zeros(0, np.int64)
         k, n_folds = self.sums.total.shape
         if not self.alone:
-            nodes = slice(self.roots[trees[0]], self.roots[trees[-1] + 1])
-            splits = nodes.start + np.flatnonzero(where[nodes] >= 0)
-            codes, where = where[splits], np.full(len(where), -1)
-            where[splits] = np.arange(len(splits))
-            jumps = np.zeros((len(splits), k, n_folds))
+            start, end = self.roots[trees[0]], self.roots[trees[-1] + 1]
+            codes, where = self._places(start, end)
+            jumps = aligned_zeros(len(codes), k, n_folds)
         part = ByFold(
             jumps,
             where,
-            np.zeros((len(self.level_codes), k, n_folds)),
+            aligned_zeros(len(self.level_codes), k, n_folds),
             self.level_start,
-            np.zeros_like(self.sums.constant),
-            np.zeros_like(self.sums.total),
+            aligned_zeros(*self.sums.constant.shape),
+            aligned_zeros(1, k, n_folds),
         )
         ends = fold_sums.walk(table, trees, who, rows, self.everyone, sums, part)
         kept = part._replace(jumps=jumps[: len(codes)])  # none if they are added already
         self.parts[int(trees[0])] = kept, codes, *ends
+
+    def _places(self, start: int, end: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the codes that begin behind the splits of some nodes, and which of them is whose.
+
+        A worker has a row for each of these codes, and the kernel asks for it by node.
+        """
+        column, split = self.nodes[start:end, COLUMN], self.nodes[start:end, SPLIT]
+        code = self.offset[column] + split + 1
+        ordered = (column >= 0) & (self.is_set[column] == 0) & (code < self.offset[column + 1])
+        where = np.full(len(self.nodes), -1)
+        where[start:end][ordered] = np.arange(ordered.sum())
+        return code[ordered], where
 
     def finish(self, weights: np.ndarray) -> None:
         """Add what was kept to the sums by fold; weights (G,) are those of the rows."""
@@ -118,4 +130,4 @@ class FoldWalk:
             sums.jumps[begin] += missing
             sums.jumps[self.level_codes] += part.levels
             sums.constant += part.constant
-            sums.total += part.total
+            sums.total += part.total[0]

@@ -70,6 +70,14 @@ class OneViolation(Engine):
         return a + b
 
     @override
+    def sums_by_fold(self, state: BoxSums) -> FoldSums | None:
+        return state.folds
+
+    @override
+    def drop_folds(self, state: BoxSums) -> None:
+        state.folds = None
+
+    @override
     def mean(self, pieces: Boxes, state: BoxSums) -> Estimate:
         return Estimate(state.mean(pieces))
 
@@ -94,10 +102,9 @@ def _add_folds(
 ) -> Sums:
     """Add a block of rows to the sums of all folds, and to those of all rows."""
     assert options.folds is not None
-    of_rows, n = options.folds.of_rows[block], options.folds.n
+    of_rows, n = options.folds.of_rows[block], len(folds.weights)
     rows, everyone = index_folds(codes, weights, pieces.grid.offset, of_rows, n)
-    who = owners(attributions, pieces.grid)
-    walk = FoldWalk(pieces, who, everyone, folds, options.n_jobs)
+    walk = FoldWalk(pieces, everyone, folds, options.n_jobs)
     sums = add_trees(pieces, attributions, walk, rows, options, sums)
     walk.finish(np.bincount(of_rows, weights, n))
     return sums

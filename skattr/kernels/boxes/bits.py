@@ -7,6 +7,7 @@ arrays and indices, because a numba view costs more than many of these operation
 import numpy as np
 from llvmlite import ir
 from numba import types
+from numba.core import cgutils
 
 from skattr.kernels.compiled import inlined, intrinsic
 
@@ -54,6 +55,29 @@ def trailing_zeros(typingctx, word):
         return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
 
     return types.uint64(types.uint64), codegen
+
+
+@intrinsic(lambda sums, row: None)
+def prefetch(typingctx, sums, row):
+    """Ask for a row of a contiguous array (n, …) that will be written soon, 64 bytes at a time."""
+    if sums.layout != "C":
+        raise TypeError("prefetch needs a contiguous array")
+
+    def codegen(context, builder, signature, args):
+        array = context.make_array(signature.args[0])(context, builder, args[0])
+        byte, size, number = ir.IntType(8).as_pointer(), ir.IntType(64), ir.IntType(32)
+        signature_of_it = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+        stride = cgutils.unpack_tuple(builder, array.strides)[0]
+        start = builder.bitcast(array.data, byte)
+        begin = builder.mul(args[1], stride)
+        call = builder.module.declare_intrinsic("llvm.prefetch", [byte], signature_of_it)
+        step = ir.Constant(size, 64)
+        with cgutils.for_range_slice(builder, ir.Constant(size, 0), stride, step) as (at, _):
+            line = builder.gep(start, [builder.add(begin, at)])
+            builder.call(call, [line, *(ir.Constant(number, n) for n in (1, 3, 1))])
+        return context.get_dummy_value()
+
+    return types.none(sums, types.int64), codegen
 
 
 @inlined

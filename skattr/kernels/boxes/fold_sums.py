@@ -1,9 +1,10 @@
 """The sums of one_violation.py for each fold of the background, in the same walk.
 
 The rows of fold f stand in the words f, G + f, 2 G + f, … of a set, so that the weights of a set by
-fold take the popcounts of its weight. What a box adds to a curve begins and ends at splits on its
-path: sums by fold are kept for each level of the path, where they stay in the cache, and are added
-to the table of all codes once for each node.
+fold take the popcounts of its weight; G is a multiple of eight, and the last folds may have no
+rows. A box adds once for each set: to the side of the last split on its column for E, to the node
+above it for A. What these add to curves is distributed once for each node: to the splits that bound
+the intervals of its sides, and to the table of all codes.
 """
 
 from typing import NamedTuple
@@ -19,7 +20,7 @@ from skattr.kernels.boxes.bits import (
     flip_to_fewer,
     lowest,
     n_words,
-    popcount,
+    prefetch,
     restrict,
     tail,
 )
@@ -29,6 +30,7 @@ from skattr.kernels.boxes.layout import (
     HIGH,
     LEFT,
     LOW,
+    MISSING,
     SPLIT,
     add_own,
     add_total,
@@ -37,31 +39,46 @@ from skattr.kernels.boxes.layout import (
 )
 from skattr.kernels.boxes.one_violation import fill_side, index_rows, new_sets
 from skattr.kernels.compiled import inlined, kernel
+from skattr.kernels.lines.vectors import (
+    WIDTH,
+    add_common,
+    aligned_zeros,
+    counted,
+    load,
+    spread,
+    store,
+    times,
+    times_plus,
+    total,
+)
 
 
 class ByFold(NamedTuple):
     """Sums by fold, which the last axis counts."""
 
-    jumps: np.ndarray  # (m, k, G) rows of `where`
-    where: np.ndarray  # (n_nodes,) the row of a split, -1 if its column has no order
+    jumps: np.ndarray  # (m, k, G) by code, or by rows of `where`
+    where: np.ndarray  # (n_nodes,) the row of a split; empty if rows are codes
     levels: np.ndarray  # (n, k, G) codes of columns without order
     level_start: np.ndarray  # (d,) where these begin in `levels`
     constant: np.ndarray  # (g, k, G)
-    total: np.ndarray  # (k, G)
+    total: np.ndarray  # (1, k, G)
 
 
 class FoldPath(NamedTuple):
     """Sums by fold along a path, and which of its levels bound the interval of each column."""
 
-    # (levels + 2 d + 2, k, G): of each level; what begins at the first code of each column; what
-    # its missing code gets; two rows for what has no place
+    # (levels + 2 d + 1, k, G): jumps at the split of each level; what begins at the first code of
+    # each column; what its missing code gets; a row for what ends behind the last code
     sums: np.ndarray
+    sides: np.ndarray  # (2 levels, k, G) x · E of boxes whose last split on their column this is
+    under: np.ndarray  # (levels, k, G) x · A of the boxes under each level
     bound: np.ndarray  # (2, d) the level of the last split that moved LOW or HIGH, -1 for none
     saved: np.ndarray  # (levels, 2) those of each level's column above it
-    weights: np.ndarray  # (2, G) of the set A, and of one set E
-    counts: np.ndarray  # (G,)
-    stack: np.ndarray  # (levels, n_slots, words / G, G) a view of Sets.stack
-    side: np.ndarray  # (levels + 1, words / G, G) a view of Sets.side
+    last: np.ndarray  # (d,) the row of `sides` of the last split on each column
+    saved_last: np.ndarray  # (levels,) that of each level's column above it
+    weights: np.ndarray  # (G,) of a set
+    stack: np.ndarray  # the bits of Sets.stack, for `vectors.load`
+    side: np.ndarray  # the bits of Sets.side
 
 
 def index_folds(codes, weights, offset, folds, n_folds):
@@ -84,130 +101,172 @@ def walk(table, trees, owners, rows, everyone, sums, by_fold):
     Returns what begins at the first code of each column, and what its missing code gets, (d, k, G).
     """
     sets = new_sets(table, owners, rows.codes.shape[1], everyone)
-    levels, d, (k, n_folds) = table.depth + 2, len(table.is_set), by_fold.total.shape
+    levels, d, (_, k, n_folds) = table.depth + 2, len(table.is_set), by_fold.total.shape
     path = FoldPath(
-        np.zeros((levels + 2 * d + 2, k, n_folds)),
+        aligned_zeros(levels + 2 * d + 1, k, n_folds),
+        aligned_zeros(2 * levels, k, n_folds),
+        aligned_zeros(levels, k, n_folds),
         np.full((2, d), -1, np.int32),
         np.zeros((levels, 2), np.int32),
-        np.zeros((2, n_folds)),
-        np.zeros(n_folds, np.int64),
-        sets.stack.reshape(*sets.stack.shape[:2], -1, n_folds),
-        sets.side.reshape(len(sets.side), -1, n_folds),
+        np.zeros(d, np.int32),
+        np.zeros(levels, np.int32),
+        aligned_zeros(n_folds),
+        sets.stack.view(np.float64),
+        sets.side.view(np.float64),
     )
     _walk(table, trees, owners, rows, sums, new_path(table), sets, by_fold, path)
     return path.sums[levels : levels + d], path.sums[levels + d : levels + 2 * d]
 
 
 @inlined
-def weigh_folds(stack, level, slot, side, row, flip, weights, equal, by_fold, at, counts):
-    """Fill by_fold[at] with the weights of `bits.weigh` by fold, and return their sum.
+def weigh_folds(words, side_words, stack, level, slot, side, row, flip, weights, equal, by_fold):
+    """Fill by_fold with the weights of `bits.weigh` by fold, and return their sum.
 
-    The words of stack and side have two axes, of which the last counts folds: loops over a sum of
-    indices would not be vectorised, and take four times as long.
+    `words` and `side_words` are the bits of stack and side.
     """
-    n_folds = counts.shape[0]
+    n_folds, n_words = by_fold.shape[0], stack.shape[2]
     if equal:
-        odd = stack.shape[2] & 1
-        for f in range(n_folds):
-            word = stack[level, slot, 0, f] & (side[row, 0, f] ^ flip) if odd else ZERO
-            counts[f] = np.int64(popcount(word))
-        for p in range(odd, stack.shape[2], 2):  # two at once: counts are written half as often
-            for f in range(n_folds):
-                word = stack[level, slot, p, f] & (side[row, p, f] ^ flip)
-                other = stack[level, slot, p + 1, f] & (side[row, p + 1, f] ^ flip)
-                counts[f] += np.int64(popcount(word)) + np.int64(popcount(other))
-        each = weights[0]
-        count = np.int64(0)
-        for f in range(n_folds):
-            count += counts[f]
-            by_fold[at, f] = counts[f] * each
-        return count * each
-    total = 0.0
+        start, start_side = (level * stack.shape[1] + slot) * n_words, row * n_words
+        one, each = spread(1.0), spread(weights[0])
+        all_folds = spread(0.0)
+        for f in range(0, n_folds, WIDTH):
+            counts = spread(0.0)
+            for w in range(f, n_words, n_folds):
+                counts = add_common(
+                    counts, load(words, start + w), load(side_words, start_side + w), flip
+                )
+            numbers = counted(counts)
+            store(by_fold, f, times(numbers, each))
+            all_folds = times_plus(numbers, one, all_folds)
+        return total(all_folds) * weights[0]
+    weight = 0.0
     for f in range(n_folds):
-        by_fold[at, f] = 0.0
-        for p in range(stack.shape[2]):
-            word = stack[level, slot, p, f] & (side[row, p, f] ^ flip)
+        by_fold[f] = 0.0
+        for w in range(f, n_words, n_folds):
+            word = stack[level, slot, w] & (side[row, w] ^ flip)
             while word != ZERO:
-                by_fold[at, f] += weights[64 * (p * n_folds + f) + lowest(word)]
+                by_fold[f] += weights[64 * w + lowest(word)]
                 word &= word - ONE
-        total += by_fold[at, f]
-    return total
+        weight += by_fold[f]
+    return weight
 
 
 @inlined
-def add_folds(target, row, output, value, weights, at):
-    """Add value · weights[at] to one output of a row of sums by fold."""
-    for f in range(weights.shape[1]):
-        target[row, output, f] += value * weights[at, f]
+def add_folds(target, row, output, factor, source, source_row):
+    """Add factor · source[source_row] to an output of a row of sums by fold."""
+    n_folds = target.shape[2]
+    at = (row * target.shape[1] + output) * n_folds
+    start = (source_row * target.shape[1] + output) * n_folds
+    factors = spread(factor)
+    for f in range(0, n_folds, WIDTH):
+        numbers = times_plus(factors, load(source, start + f), load(target, at + f))
+        store(target, at + f, numbers)
 
 
 @inlined
-def add_own_folds(
-    values, box, output, some, weight, j, k, offset, is_set, interval, allowed,
-    constant, levels, level_start, sums, bound, n_levels, weights,
-):  # fmt: skip
-    """Do what `layout.add_own` does for each fold; E weighs `some`, and A `weight`."""
+def add_weights(target, row, output, factor, weights):
+    """Add factor · weights, (G,), to an output of a row of sums by fold."""
+    at = (row * target.shape[1] + output) * target.shape[2]
+    factors = spread(factor)
+    for f in range(0, target.shape[2], WIDTH):
+        store(target, at + f, times_plus(factors, load(weights, f), load(target, at + f)))
+
+
+@inlined
+def add_set(values, box, output, j, k, offset, allowed, constant, levels, level_start, weights):
+    """Count a box with the weight E of an attribution whose column k has no order."""
     n = offset[k + 1] - offset[k]
+    flip = flip_to_fewer(allowed, k, n)
     for o in range(values.shape[1]):
         x = values[box, o]
-        if weight != 0.0:
-            add_folds(constant, j, output + o, -x, weights, 0)
-        if some == 0.0:
-            continue
-        if is_set[k]:
-            flip = flip_to_fewer(allowed, k, n)
-            sign = x
-            if flip != ZERO:
-                sign = -x
-                add_folds(constant, j, output + o, x, weights, 1)
-            for w in range(n_words(n)):
-                word = (allowed[k, w] ^ flip) & tail(n, w)
-                while word != ZERO:
-                    c = level_start[k] + 64 * w + lowest(word)
-                    word &= word - ONE
-                    add_folds(levels, c, output + o, sign, weights, 1)
-            continue
-        d = is_set.shape[0]
-        low = bound[LOW, k] if bound[LOW, k] >= 0 else n_levels + k
-        high = bound[HIGH, k] if bound[HIGH, k] >= 0 else n_levels + 2 * d
-        absent = n_levels + d + k if interval[ADMITS, k] else n_levels + 2 * d + 1
-        if interval[LOW, k] > interval[HIGH, k]:
-            if interval[ADMITS, k]:
-                add_folds(sums, absent, output + o, x, weights, 1)
-            continue
-        for f in range(weights.shape[1]):  # of rows that differ: one loop is vectorised
-            sum_of_fold = x * weights[1, f]
-            sums[low, output + o, f] += sum_of_fold
-            sums[high, output + o, f] -= sum_of_fold
-            sums[absent, output + o, f] += sum_of_fold
+        if flip != ZERO:  # add to all codes, and subtract from those that are not in the box
+            add_weights(constant, j, output + o, x, weights)
+            x = -x
+        for w in range(n_words(n)):
+            word = (allowed[k, w] ^ flip) & tail(n, w)
+            while word != ZERO:
+                c = level_start[k] + 64 * w + lowest(word)
+                word &= word - ONE
+                add_weights(levels, c, output + o, x, weights)
 
 
 @inlined
-def move_bounds(k, split, turn, saved_interval, bound, saved, level):
+def move_bounds(k, split, turn, saved_interval, bound, saved, last, saved_last, level):
     """Set the levels that bound column k, as `layout.narrow` sets its interval."""
     if turn == 1:
         saved[level, LOW] = bound[LOW, k]
         saved[level, HIGH] = bound[HIGH, k]
+        saved_last[level] = last[k]
     moves_high = turn == 1 and split < saved_interval[level, HIGH]
     moves_low = turn == 2 and split >= saved_interval[level, LOW]
     bound[LOW, k] = level if moves_low else saved[level, LOW]
     bound[HIGH, k] = level if moves_high else saved[level, HIGH]
+    last[k] = saved_last[level] if turn == 3 else 2 * level + turn - 1
 
 
 @inlined
-def open_level(sums, level, output, width):
+def open_level(sums, sides, under, level, output, width):
     """Set the sums of a level of the path to 0."""
     for o in range(output, output + width):
         for f in range(sums.shape[2]):
             sums[level, o, f] = 0.0
+            sides[2 * level, o, f] = 0.0
+            sides[2 * level + 1, o, f] = 0.0
+            under[level, o, f] = 0.0
 
 
 @inlined
-def close_level(sums, level, output, width, row, jumps):
-    """Add the sums of a level of the path to those of its split."""
+def place_of(nodes, node, offset, is_set, owner, where):
+    """Return the row of `ByFold.jumps` that a split has, or -1."""
+    k = nodes[node, COLUMN]
+    code = offset[k] + nodes[node, SPLIT] + 1
+    if is_set[k] or owner[k] < 0 or code >= offset[k + 1]:
+        return np.int64(-1)
+    return np.int64(where[node] if where.shape[0] > 0 else code)
+
+
+@inlined
+def close_sides(
+    k, split, left_missing, level, output, width, interval, bound, n_levels, sums, sides
+):
+    """Add what the boxes on both sides of an ordered split have to the splits that bound them.
+
+    A side whose interval is empty has no codes but, perhaps, the missing one.
+    """
+    d = interval.shape[1]
+    low, high = interval[LOW, k], interval[HIGH, k]
+    first = bound[LOW, k] if bound[LOW, k] >= 0 else n_levels + k
+    end = bound[HIGH, k] if bound[HIGH, k] >= 0 else n_levels + 2 * d
+    left, right = 2 * level, 2 * level + 1
+    lowest_side = right if split < low else left
+    highest_side = left if split >= high else right
     for o in range(output, output + width):
-        for f in range(sums.shape[2]):
-            jumps[row, o, f] += sums[level, o, f]
+        if interval[ADMITS, k]:
+            add_folds(sums, n_levels + d + k, o, 1.0, sides, left if left_missing else right)
+        if low > high:
+            continue
+        add_folds(sums, first, o, 1.0, sides, lowest_side)
+        add_folds(sums, end, o, -1.0, sides, highest_side)
+        if lowest_side != highest_side:
+            add_folds(sums, level, o, 1.0, sides, right)
+            add_folds(sums, level, o, -1.0, sides, left)
+
+
+@inlined
+def close_level(level, output, width, place, first_of, sums, under, jumps, constant, whole):
+    """Add the sums of a level to the level above, to the code of its split, and to constants.
+
+    `first_of` is the attribution of which it has the first condition on the path, or -1.
+    """
+    for o in range(output, output + width):
+        if place >= 0:
+            add_folds(jumps, place, o, 1.0, sums, level)
+        if first_of >= 0:
+            add_folds(constant, first_of, o, -1.0, under, level)
+        if level > 0:
+            add_folds(under, level - 1, o, 1.0, under, level)
+        else:
+            add_folds(whole, 0, o, 1.0, under, 0)
 
 
 @kernel
@@ -215,13 +274,17 @@ def _walk(table, trees, owners, rows, sums, path, row_sets, by_fold, fold_path):
     nodes, roots, values, sets, offset, is_set, _ = table
     owner, single, group = owners
     _, order, start, prefixes, missing, weights, equal = rows
-    jumps, constant, total, box_weights = sums
+    jumps, constant, all_boxes, box_weights = sums
     node_at, turn, interval, allowed, saved, saved_allowed = path
     stack, side, active, n_sets = row_sets
     fold_jumps, where, levels, level_start, fold_constant, fold_total = by_fold
-    level_sums, bound, saved_bound, fold_weights, counts, fold_stack, fold_side = fold_path
+    (
+        level_sums, sides, under, bound, saved_bound, last, saved_last,
+        fold_weights, words, side_words,
+    ) = fold_path  # fmt: skip
     everything = side.shape[0] - 1
     n_levels = turn.shape[0]
+    width = values.shape[1]
     for i in range(trees.shape[0]):
         t = trees[i]
         output = roots[t, 1]
@@ -238,26 +301,38 @@ def _walk(table, trees, owners, rows, sums, path, row_sets, by_fold, fold_path):
                     nodes, node, sets, offset, is_set,
                     order, start, prefixes, missing, side, level,
                 )  # fmt: skip
-                open_level(level_sums, level, output, values.shape[1])
+                open_level(level_sums, sides, under, level, output, width)
+                place = place_of(nodes, node, offset, is_set, owner, where)
+                if place >= 0:
+                    prefetch(fold_jumps, place)
             narrow(
                 nodes, node, now, sets, offset, is_set,
                 interval, allowed, saved, saved_allowed, level,
             )  # fmt: skip
+            split = nodes[node, SPLIT]
             if not is_set[k]:
-                move_bounds(k, nodes[node, SPLIT], now, saved, bound, saved_bound, level)
-            if now == 3:
-                if where[node] >= 0:
-                    close_level(level_sums, level, output, values.shape[1], where[node], fold_jumps)
-                level -= 1
-                continue
-            child = nodes[node, now]
-            inner = nodes[child, COLUMN] >= 0
+                move_bounds(k, split, now, saved, bound, saved_bound, last, saved_last, level)
             g = owner[k]
             n = n_sets[level]
             mine = n if g >= 0 else -1
             for s in range(1, n):
                 if active[level, s] == g:
                     mine = s
+            if now == 3:
+                if g >= 0 and not is_set[k]:
+                    close_sides(
+                        k, split, nodes[node, MISSING], level, output, width, interval, bound,
+                        n_levels, level_sums, sides,
+                    )  # fmt: skip
+                close_level(
+                    level, output, width, place_of(nodes, node, offset, is_set, owner, where),
+                    g if mine == n else -1, level_sums, under,
+                    fold_jumps, fold_constant, fold_total,
+                )  # fmt: skip
+                level -= 1
+                continue
+            child = nodes[node, now]
+            inner = nodes[child, COLUMN] >= 0
             count = np.int64(0)
             any_row = False
             weight = 0.0
@@ -275,27 +350,31 @@ def _walk(table, trees, owners, rows, sums, path, row_sets, by_fold, fold_path):
                         count += 1
                     continue
                 some = weigh_folds(
-                    fold_stack, level, slot, fold_side, row, flip, weights, equal,
-                    fold_weights, 0 if s == 0 else 1, counts,
+                    words, side_words, stack, level, slot, side, row, flip, weights, equal,
+                    fold_weights,
                 )  # fmt: skip
                 box = nodes[child, LEFT]
                 if s == 0:
                     weight = some
-                    add_total(values, box, output, weight, total, box_weights)
+                    add_total(values, box, output, weight, all_boxes, box_weights)
                     if weight != 0.0:
-                        for o in range(values.shape[1]):
-                            for f in range(fold_total.shape[1]):
-                                fold_total[output + o, f] += values[box, o] * fold_weights[0, f]
-                else:
-                    add_own(
-                        values, box, output, weight, j, some, offset, is_set,
-                        interval, allowed, single, group, jumps, constant, box_weights,
+                        for o in range(width):
+                            add_weights(under, level, output + o, values[box, o], fold_weights)
+                    continue
+                add_own(
+                    values, box, output, weight, j, some, offset, is_set,
+                    interval, allowed, single, group, jumps, constant, box_weights,
+                )  # fmt: skip
+                if some != 0.0 and is_set[single[j]]:
+                    add_set(
+                        values, box, output, j, single[j], offset, allowed,
+                        fold_constant, levels, level_start, fold_weights,
                     )  # fmt: skip
-                    add_own_folds(
-                        values, box, output, some, weight, j, single[j], offset, is_set,
-                        interval, allowed, fold_constant, levels, level_start,
-                        level_sums, bound, n_levels, fold_weights,
-                    )  # fmt: skip
+                elif some != 0.0:
+                    for o in range(width):
+                        add_weights(
+                            sides, last[single[j]], output + o, values[box, o], fold_weights
+                        )
             if any_row:
                 level += 1
                 n_sets[level] = count
@@ -312,34 +391,3 @@ def add_rows(events, rows, jumps):
             for o in range(events.shape[1]):
                 for f in range(events.shape[2]):
                     jumps[r, o, f] += events[i, o, f]
-
-
-@kernel
-def spread(jumps, start, end, cumulate, scale, base, weights, n_folds, run, errors):
-    """Fill errors[start:end] with the jackknife's errors of a curve, see solution/folds.py.
-
-    The sums of fold f at a code are scale · (jumps, cumulated behind the missing code) + base,
-    base (k, G); run (k, G) is a buffer, n_folds the number of folds that have weight.
-    """
-    all_weight = 0.0
-    for f in range(weights.shape[0]):
-        all_weight += weights[f]
-    for c in range(start, end):
-        for o in range(run.shape[0]):
-            total = 0.0
-            for f in range(run.shape[1]):
-                before = run[o, f] if cumulate and c > start + 1 else 0.0
-                run[o, f] = before + jumps[c, o, f]
-                total += scale * run[o, f] + base[o, f]
-            mean = total / all_weight
-            first = 0.0
-            second = 0.0
-            for f in range(run.shape[1]):
-                moved = weights[f] * mean - (scale * run[o, f] + base[o, f])
-                moved /= all_weight - weights[f]
-                first += moved
-                second += moved * moved
-            variance = second - first * first / n_folds
-            if variance < 0.0:
-                variance = 0.0
-            errors[c, o] = np.sqrt(variance * (n_folds - 1) / n_folds)

@@ -43,6 +43,7 @@ from skattr.kernels.boxes.layout import (
     new_path,
 )
 from skattr.kernels.compiled import inlined, kernel
+from skattr.kernels.lines.vectors import aligned_zeros
 
 STRIDE = 256  # rows between two stored prefixes
 
@@ -169,9 +170,10 @@ def new_sets(table, owners, n, everyone=None):
     everyone = as_words(np.ones(n, np.bool_)) if everyone is None else everyone
     levels = table.depth + 2
     n_slots = min(len(owners.single), table.depth + 1) + 1
-    stack = np.zeros((levels, n_slots, len(everyone)), np.uint64)
+    stack = aligned_zeros(levels, n_slots, len(everyone)).view(np.uint64)
     stack[0, 0] = everyone
-    side = np.full((levels + 1, stack.shape[2]), ALL, np.uint64)
+    side = aligned_zeros(levels + 1, len(everyone)).view(np.uint64)
+    side[:] = ALL
     return Sets(stack, side, np.zeros((levels, n_slots + 1), np.int32), np.ones(levels, np.int32))
 
 

@@ -6,9 +6,12 @@ splits eight numbers into as many registers as the machine needs. Positions are 
 the whole array, which is contiguous, and are not checked.
 """
 
+import math
+
 import numpy as np
 from llvmlite import ir
 from numba import types
+from numba.core import cgutils
 from numba.core.errors import TypingError
 from numba.extending import models, register_model
 
@@ -41,9 +44,18 @@ class VectorModel(models.PrimitiveModel):
 
 def aligned(size):
     """Return an array that begins with a line of the cache: no vector of it is on two of them."""
-    numbers = np.empty(size + WIDTH)
+    return _from_line(np.empty(size + WIDTH))
+
+
+def aligned_zeros(*shape):
+    """Return an array of zeros that begins with a line of the cache."""
+    return _from_line(np.zeros(math.prod(shape) + WIDTH)).reshape(shape)
+
+
+def _from_line(numbers):
+    """Return all but eight numbers of an array, from where a line of the cache begins."""
     begin = -(numbers.ctypes.data // numbers.itemsize) % WIDTH
-    return numbers[begin : begin + size]
+    return numbers[begin : begin + len(numbers) - WIDTH]
 
 
 def _check(array):
@@ -227,6 +239,40 @@ def nonzero(typingctx, numbers):
         return builder.zext(builder.bitcast(some, ir.IntType(WIDTH)), ir.IntType(64))
 
     return types.uint64(vector), codegen
+
+
+def _add_common(counts, a, b, flip):
+    both = _words(a).view(np.uint64) & (_words(b).view(np.uint64) ^ flip)
+    return (_words(counts) + [int(word).bit_count() for word in both]).view(np.float64)
+
+
+@intrinsic(_add_common)
+def add_common(typingctx, counts, a, b, flip):
+    """Add to counts the numbers of bits that words of a have in common with those of b ^ flip.
+
+    Words and counts are bits of vectors, which mean nothing as numbers: see `counted`.
+    """
+
+    def codegen(context, builder, signature, args):
+        counts, a, b = (builder.bitcast(numbers, WORDS) for numbers in args[:3])
+        first = builder.insert_element(WORDS(ir.Undefined), args[3], INDEX(0))
+        flip = builder.shuffle_vector(first, first, ir.VectorType(INDEX, WIDTH)([0] * WIDTH))
+        kind = ir.FunctionType(WORDS, [WORDS])
+        ones = cgutils.get_or_insert_function(builder.module, kind, f"llvm.ctpop.v{WIDTH}i64")
+        found = builder.call(ones, [builder.and_(a, builder.xor(b, flip))])
+        return builder.bitcast(builder.add(counts, found), NUMBERS)
+
+    return vector(vector, vector, vector, types.uint64), codegen
+
+
+@intrinsic(lambda counts: _words(counts).astype(np.float64))
+def counted(typingctx, counts):
+    """Return the counts of `add_common` as numbers."""
+
+    def codegen(context, builder, signature, args):
+        return builder.sitofp(builder.bitcast(args[0], WORDS), NUMBERS)
+
+    return vector(vector), codegen
 
 
 @intrinsic(_total)
