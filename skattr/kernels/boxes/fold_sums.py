@@ -36,7 +36,7 @@ from skattr.kernels.boxes.layout import (
     new_path,
 )
 from skattr.kernels.boxes.one_violation import fill_side, index_rows, new_sets
-from skattr.kernels.compiled import inlined, kernel
+from skattr.kernels.compiled import called, inlined, kernel
 
 
 class ByFold(NamedTuple):
@@ -134,7 +134,7 @@ def weigh_folds(stack, level, slot, side, row, flip, weights, equal, by_fold, at
     return total
 
 
-@inlined
+@called
 def add_folds(target, row, output, value, weights, at):
     """Add value · weights[at] to one output of a row of sums by fold."""
     for f in range(weights.shape[1]):
