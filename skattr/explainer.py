@@ -290,7 +290,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         X = self._rows(X)
         plan = self._plan(self._solution.all_terms)
         known = Batch(self._solution.all_terms, self._seen, self._folded)
-        if self.keeps_background_ and self._n_folds:  # `fit` did not keep folds
+        if self.keeps_background_:  # of which `fit` kept the rows, but not the sums
             known = plan.prepare(*self._pairs.rows())
         batch = plan.prepare(X, _weights(sample_weight, X), self._seen.n_rows)
         self._pairs = PairSolutions()
@@ -554,6 +554,8 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         self._folded = batch.folds if more_follow else None
         if not more_follow:
             drop_folds(batch.terms)
+            for term in batch.terms if self._pairs.background is not None else []:
+                term.compact()  # the sums can be had again
         self._solution = solution
         self.measure_ = solution.measure
         self.engine_ = solution.engine_names

@@ -59,8 +59,8 @@ class Explanation:
     background_error : the shape of values, or None
         Standard errors of a finite background: how much values would vary with other rows drawn
         from the same law, by the jackknife over `n_folds` folds. What a conditional measure has
-        learned (bins, bandwidths) is held fixed. None if they are not computed (see
-        `MeasureExplainer.describe`).
+        learned (bins, bandwidths) is held fixed. Those of trees are kept with seven digits. None
+        if they are not computed (see `MeasureExplainer.describe`).
     centered_background_error : the shape of values, or None
         The same of values - offset, formed from centred values; None if `background_error` is.
     n_folds : int, default 0

@@ -26,6 +26,7 @@ print(json.dumps(found))
 """
 # prints how many functions are compiled while a forest is explained
 FOREST = """
+import gc
 import numpy as np
 from numba.core import event
 from sklearn.ensemble import RandomForestRegressor
@@ -34,6 +35,7 @@ X = np.random.default_rng(1).random((50, 3))
 model = RandomForestRegressor(5, random_state=0).fit(X, X[:, 0] * X[:, 1])
 with event.install_recorder("numba:compile") as recorder:
     values = MeasureExplainer(model, "partial_dependence").fit(X).explain(X).values
+assert gc.isenabled()
 print(len(recorder.buffer))
 """
 SAYS = "skattr: compiling kernels, once on this machine"

@@ -329,6 +329,10 @@ class Engine(BaseEstimator):
         """Compute what needs all batches of the background, and return the new state."""
         return state
 
+    def compact(self, state: Any) -> Any:
+        """Return the state without what only `merge` and `curves` read."""
+        return state
+
     def mean(self, pieces: Any, state: Any) -> Estimate | None:
         """Return ∫ f d(reference), (k,), or None if this engine does not compute it."""
         return None

@@ -34,7 +34,7 @@ def look_up(codes: np.ndarray, columns: np.ndarray, curve: np.ndarray, out: np.n
     """Fill out[:, a] with the values of curve a at the codes of its column.
 
     columns (2, g): the column of each curve, -1 to skip it, and its start in curve (n_codes, k),
-    which has all curves one after the other; out (n, g, k).
+    which has all curves one after the other and may be of a narrower type; out (n, g, k).
     """
     has_codes = columns[0] >= 0
     if not has_codes.all():
@@ -44,4 +44,7 @@ def look_up(codes: np.ndarray, columns: np.ndarray, curve: np.ndarray, out: np.n
         out[:, has_codes] = some
         return
     at = codes[columns[0]] + columns[1][:, None]
+    if curve.dtype != out.dtype:
+        out[:] = curve.take(at.T, axis=0)
+        return
     curve.take(at.T, axis=0, out=out, mode="clip")  # every other mode would fill a copy of `out`

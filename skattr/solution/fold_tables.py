@@ -6,13 +6,15 @@ have too, the sums of fold g at a code of attribution j are
     scale · (jumps up to the code + constant_j + total) + shift · total,
 
 `scale` the coefficient of that term and `shift` those of the means. The errors are reduced to one
-table at once, and the sums are dropped unless batches of the background follow.
+table at once, and the sums are dropped unless batches of the background follow. Tables hold float32
+where its range is enough: seven digits of a standard error are more than it has, and these tables
+are the largest part of a fitted explainer.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -138,7 +140,8 @@ class TableErrors(FoldErrors):
                 self.base(sums, a, mass), sums.weights, shares, self.n, work, errors,
             )  # fmt: skip
             bases.append(ByCode(self.grid, column, errors[start:end]))
-        return CodeTables.of(bases, self.grid, self.attributions)
+        tables = CodeTables.of(bases, self.grid, self.attributions)
+        return replace(tables, values=_narrowed(tables.values))
 
     @override
     def restore(self, again: Callable[[], FoldSums | None]) -> None:
@@ -148,6 +151,14 @@ class TableErrors(FoldErrors):
                 "the errors of importances need the background, of which distributed.fit keeps no "
                 "rows; use fit, or partial_fit"
             )
+
+
+def _narrowed(errors: np.ndarray) -> np.ndarray:
+    """Return errors as float32, if they are in its range."""
+    single = np.finfo(np.float32)
+    some = errors[errors != 0]
+    fits = len(some) == 0 or (some.min() >= single.tiny and some.max() <= single.max)
+    return errors.astype(np.float32) if fits else errors
 
 
 def tabulate(solution: Solution) -> TableErrors:

@@ -136,6 +136,11 @@ class Term:
         if self.passes and self.measure.depends != "attribution":
             self.mean = self.engine.mean(pieces, self.passes[0].state)
 
+    def compact(self) -> None:
+        """Drop what only merging and curves need, when the curves are made."""
+        for each in self.passes:
+            each.state = self.engine.compact(each.state)
+
     def constants(self, pieces: Pieces, n: int) -> list[Estimate]:
         """Return the values of n attributions of a constant term, (k,) each."""
         if self.measure.depends != "attribution":

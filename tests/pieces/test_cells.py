@@ -1,5 +1,7 @@
 """Edges, codes and box tables: comparing as the model compares."""
 
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,6 +12,9 @@ from sklearn.ensemble import GradientBoostingRegressor, RandomForestRegressor
 from skattr.kernels import lookup
 from skattr.pieces import as_pieces, choose_output
 from skattr.pieces.cells.bisection import last_rounded
+from skattr.pieces.cells.cells import Cells
+from skattr.pieces.preprocessing.routes import Input
+from skattr.pieces.preprocessing.tracks import Track
 from skattr.pieces.readers.sklearn_trees import last_left
 
 LIMIT = float(np.finfo(np.float32).max)
@@ -34,6 +39,24 @@ def test_last_rounded_is_the_largest_float64_that_is_rounded_down(cut, kind):
     edge = last_rounded(np.array([cut]), kind)[0]
     assert float(kind.type(edge)) <= cut
     assert float(kind.type(np.nextafter(edge, np.inf))) > cut
+
+
+@given(st.lists(thresholds | st.floats(allow_nan=False), max_size=9))
+def test_edges_are_pickled_to_the_last_bit(numbers):
+    """Edges of float32, of float64, infinite ones and a mixture of them."""
+    for edges in (np.array(numbers, float), last_left(np.array(numbers, float))):
+        source = Input(0, 0, Track(0), edges)
+        cells = Cells([source], np.arange(len(edges) + 2, dtype=np.int32)[:, None], edges=edges)
+        again = pickle.loads(pickle.dumps(cells))
+        assert again.edges is again.inputs[0].edges
+        assert_array_equal(again.edges.view(np.int64), edges.view(np.int64))
+        assert cells.inputs[0] is source
+
+
+def test_edges_of_float32_take_half_the_bytes():
+    edges = last_left(np.sort(np.random.default_rng(0).normal(size=10_000)))
+    cells = Cells([Input(0, 0, Track(0), edges)], np.arange(10_002)[:, None], edges=edges)
+    assert len(pickle.dumps(cells)) < 4 * len(edges) + 2000
 
 
 def test_a_threshold_at_infinity_stays_there():

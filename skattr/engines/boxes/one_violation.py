@@ -5,6 +5,7 @@ Exact curves of all attributions, O(boxes · depth · rows / 64) (docs/mathemati
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -84,6 +85,10 @@ class OneViolation(Engine):
     @override
     def curves(self, pieces: Boxes, state: BoxSums, attributions: Attributions) -> Curves:
         return state.curves(pieces, attributions)
+
+    @override
+    def compact(self, state: BoxSums) -> BoxSums:
+        return replace(state, jumps=state.jumps[:0].copy(), folds=None)
 
     @override
     def integrate(self, pieces: Any, state: Any, request: Request) -> Integral:

@@ -31,7 +31,7 @@ from skattr.kernels.boxes.short_lists import advance_short, keep_short
 from skattr.kernels.boxes.twig_pairs import add_pairs_of_box, add_pairs_of_twig
 from skattr.kernels.boxes.twig_values import add_box, add_twig, is_sparse, rows_are_cheaper
 from skattr.kernels.boxes.twigs import WIDE, count_keys, list_splits
-from skattr.kernels.compiled import inlined, kernel
+from skattr.kernels.compiled import called, kernel
 
 MOST = 64  # players in a box, the bits of a word
 ENOUGH = 12  # boxes in a subtree from which on rows are dropped above it
@@ -123,7 +123,7 @@ def add_differences(table, trees, owner, counts, moments, weights, buffers, out)
     out += values[:, : out.shape[1] * k].reshape(out.shape)
 
 
-@inlined
+@called
 def advance(nodes, node, now, sets, is_set, codes, failed, ids, n, whole, lists, level, bit, none):
     """Fill the failed sets of all rows at a child: those at the node, and the split's player."""
     k = nodes[node, COLUMN]
@@ -147,7 +147,7 @@ def advance(nodes, node, now, sets, is_set, codes, failed, ids, n, whole, lists,
             failed[level + 1, i] = failed[level, i] | (none if goes == left else bit)
 
 
-@inlined
+@called
 def _mark(failed, level, n, window, marks, mark_words):
     """Mark the sets that occur, then all that contain one of them."""
     size = window + 1
@@ -169,7 +169,7 @@ def _mark(failed, level, n, window, marks, mark_words):
         step *= 2
 
 
-@inlined
+@called
 def _keep(failed, ids, n, lists, level, window, marks, n_rows, list_of, least):
     """Drop the rows that are disjoint from no marked set, if many are; return how many stay."""
     kept = np.int64(0)

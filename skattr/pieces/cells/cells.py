@@ -13,7 +13,7 @@ impossible is open: its cells are those of the rows met so far (`Grid.meet`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -21,6 +21,7 @@ import numpy as np
 
 from skattr._inputs import frames
 from skattr.kernels import lookup
+from skattr.pieces.cells.bisection import last_rounded
 from skattr.pieces.preprocessing.routes import Input
 
 INTEGERS = (np.int64, np.uint64)  # the types that float64 rounds
@@ -94,6 +95,22 @@ def _counted(n: int) -> np.ndarray:
     return np.arange(n, dtype=np.int32)[:, None]
 
 
+def _packed(edges: np.ndarray) -> np.ndarray:
+    """Return edges as the float32 below them, if the model compares in float32: half the bytes."""
+    with np.errstate(over="ignore"):
+        low = edges.astype(np.float32)
+        low = np.where(low > edges, np.nextafter(low, np.float32(-np.inf)), low)
+    return low if np.array_equal(_unpacked(low), edges) else edges
+
+
+def _unpacked(edges: np.ndarray) -> np.ndarray:
+    """Return edges as `_packed` took them: the largest float64 that are rounded to a float32."""
+    if edges.dtype != np.float32:
+        return edges
+    with np.errstate(over="ignore", invalid="ignore"):  # infinite edges stay what they are
+        return last_rounded(edges.astype(np.float64), edges.dtype)
+
+
 @dataclass(eq=False)
 class Cells:
     """The cells of one raw column.
@@ -125,8 +142,14 @@ class Cells:
         self.ordered = rises and not sets and not self.open
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state; ranks that count 0, 1, 2, … are kept as their number."""
+        """Return the state; ranks that count 0, 1, 2, … are kept as their number.
+
+        The edges of a plain number are those of its input, and kept once.
+        """
         state, ranks = dict(vars(self)), self.signatures
+        if self.inputs and self.edges is self.inputs[0].edges:
+            state["edges"] = "of the input"
+        state["inputs"] = [replace(each, edges=_packed(each.edges)) for each in self.inputs]
         if isinstance(ranks, np.ndarray) and np.array_equal(ranks, _counted(len(ranks))):
             state["signatures"] = len(ranks)
         return state
@@ -134,6 +157,9 @@ class Cells:
     def __setstate__(self, state: dict[str, Any]) -> None:
         ranks = state["signatures"]
         vars(self).update(state, signatures=_counted(ranks) if isinstance(ranks, int) else ranks)
+        self.inputs = [replace(each, edges=_unpacked(each.edges)) for each in self.inputs]
+        if isinstance(self.edges, str):
+            self.edges = self.inputs[0].edges
 
     @property
     def n_codes(self) -> int:
