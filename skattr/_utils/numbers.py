@@ -77,8 +77,8 @@ def in_units(values: np.ndarray, places: int, more: int) -> np.ndarray:
 
     Examples
     --------
-    >>> in_units(np.array([0.12349999, -0.125]), 3, 2), fixed(0.12350, 3), fixed(0.12349999, 3)
-    (array([ 12349, -12500]), '0.124', '0.123')
+    >>> in_units(np.array([0.12349999, -0.125]), 3, 2)  # 0.12350 could be written as 0.124
+    array([ 12349, -12500])
     """
     scaled = values * 10.0**places
     printed = np.rint(scaled)

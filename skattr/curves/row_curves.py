@@ -199,7 +199,7 @@ class Curves:
         >>> tree = DecisionTreeRegressor(max_depth=3, random_state=0).fit(X, y)
         >>> curves = MeasureExplainer(tree).fit(X).ice(X[:5], "bmi")
         >>> [curve([0.0]).shape for curve in curves.each()]
-        [(1,), (1,), (1,), (1,), (1,)]
+        [(1, 1), (1, 1), (1, 1), (1, 1), (1, 1)]
         """
         shared = len(self._functions) < len(self)
         table = self._functions[0].table() if shared and self.kind != "function" else None

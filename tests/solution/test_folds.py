@@ -283,7 +283,7 @@ def test_any_number_of_folds(n_folds):
     found = MeasureExplainer(model, PartialDependence(), folds=n_folds).fit(X).explain(X[:9])
     error, *_ = slow(model, PartialDependence(), X, np.ones(50), X[:9], n_folds=n_folds)
     assert found.n_folds == n_folds
-    np.testing.assert_allclose(found.background_error, error, rtol=1e-9, atol=1e-13)
+    np.testing.assert_allclose(found.background_error, error, rtol=1e-7)  # float32
 
 
 def test_curves_have_the_errors_of_values():
