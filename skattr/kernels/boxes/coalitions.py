@@ -135,7 +135,7 @@ def advance(nodes, node, now, sets, is_set, codes, failed, ids, n, whole, lists,
             goes = goes_left(nodes, node, sets, is_set, codes[k, row])
             failed[level + 1, i] = failed[level, i] | (none if goes == left else bit)
         return
-    low = 1 - nodes[node, MISSING]
+    low = np.int32(1 - nodes[node, MISSING])
     if whole:
         for i in range(n):
             goes = (codes[k, i] >= low) & (codes[k, i] <= split)

@@ -63,7 +63,7 @@ def fill_values(n_players, factors, sizes, rates, lane_of, mask, lanes, values):
     lane_of, mask : arrays
         The lane of each player, and 1 in these lanes.
     lanes : int
-        The number of lanes.
+        The number of lanes, 8 or 16.
     values : array
         The values if an explained row fails all players but those of a set, one row per set.
     """
@@ -76,19 +76,28 @@ def fill_values(n_players, factors, sizes, rates, lane_of, mask, lanes, values):
         for start in range(step, n_sets * step_of_size, 2 * step):
             for at in range(start, start + step, 8):
                 store(sizes, at, times_plus(one, load(sizes, at - step), load(sizes, at)))
-    for s in range(n_sets):
-        b = n_players - np.int64(popcount(np.uint64(s)))
+    for s in range(0, n_sets, 2):
+        b = n_players - np.int64(popcount(np.uint64(s)))  # the next set has one player more
         row = RATES * (WIDE + 1) * b
-        total = none
-        for a in range(n_players - b + 1):
+        next_row = row - RATES * (WIDE + 1)
+        at = s * step_of_size
+        total, next_total = none, none
+        for a in range(n_players + 1):  # beyond n_players - b the sizes are 0
             factor = load(factors, row + RATES * a)
-            total = times_plus(spread(number(sizes, s * step_of_size + a)), factor, total)
+            total = times_plus(spread(number(sizes, at + a)), factor, total)
+            factor = load(factors, next_row + RATES * a)
+            weight = spread(number(sizes, at + step_of_size + a))
+            next_total = times_plus(weight, factor, next_total)
         store(rates, RATES * s, total)
+        store(rates, RATES * (s + 1), next_total)
+    for at in range(0, n_sets * step_of_size, 8):
+        store(sizes, at, none)
+    low, high = load(mask, 0), load(mask, 8)
+    for s in range(n_sets):
         minus = spread(-number(rates, RATES * s + 2))
-        for c in range(0, lanes, 8):
-            store(values, s * lanes + c, times(minus, load(mask, c)))
-        for c in range(0, step_of_size, 8):
-            store(sizes, s * step_of_size + c, none)
+        store(values, s * lanes, times(minus, low))
+        if lanes > 8:
+            store(values, s * lanes + 8, times(minus, high))
     for j in range(n_players):
         bit = np.int64(1) << j
         lane = lane_of[j]

@@ -87,6 +87,45 @@ def fill_sets(keys, n, n_bits, path, n_path, set_of):
 
 
 @called
+def add_to_rows(out, sums, key_of, place_of, ids, n, lists):
+    """Add the sums of their keys to all values of n rows."""
+    one = spread(1.0)
+    size, stride = out.shape[1], sums.shape[1]
+    if size == 16:
+        for i in range(n):
+            row = 16 * (i if lists < 0 else np.int64(ids[lists, i]))
+            at = stride * np.int64(place_of[np.uint64(key_of[i])])
+            low = times_plus(one, load(sums, at), load(out, row))
+            high = times_plus(one, load(sums, at + 8), load(out, row + 8))
+            store(out, row, low)
+            store(out, row + 8, high)
+        return
+    for i in range(n):
+        row = size * (i if lists < 0 else np.int64(ids[lists, i]))
+        at = stride * np.int64(place_of[np.uint64(key_of[i])])
+        for c in range(0, size, 8):
+            store(out, row + c, times_plus(one, load(sums, at + c), load(out, row + c)))
+
+
+@inlined
+def add_of_sets(x_sets, n, every, set_values, v, sums, stride, first, lanes):
+    """Add v times the values of their sets to the sums of n keys."""
+    if lanes == 16:
+        for i in range(n):
+            at = 16 * (every ^ np.int64(x_sets[i]))
+            here = i * stride + first
+            low = times_plus(v, load(set_values, at), load(sums, here))
+            high = times_plus(v, load(set_values, at + 8), load(sums, here + 8))
+            store(sums, here, low)
+            store(sums, here + 8, high)
+        return
+    for i in range(n):
+        at = 8 * (every ^ np.int64(x_sets[i]))
+        here = i * stride + first
+        store(sums, here, times_plus(v, load(set_values, at), load(sums, here)))
+
+
+@called
 def add_twig(
     nodes, root, values, node_sets, is_set, owner, output, n_bits, n_splits, n_players, players,
     factors, weights, out, n_outputs, dense, level,
@@ -135,12 +174,7 @@ def add_twig(
             every = (np.int64(1) << n_own) - 1
             for o in range(width):
                 v = spread(values[boxes[box, 0], o])
-                for i in range(n_x):
-                    at = (every ^ np.int64(x_sets[i])) * lanes
-                    here = i * stride + o * lanes
-                    for c in range(0, lanes, 8):
-                        part = load(set_values, at + c)
-                        store(sums, here + c, times_plus(v, part, load(sums, here + c)))
+                add_of_sets(x_sets, n_x, every, set_values, v, sums, stride, o * lanes, lanes)
             continue
         if by_members:
             fill_members(n_own, n_z, z_sets, members)
@@ -166,20 +200,14 @@ def add_twig(
                 for j in range(n_players):
                     column = players[j] * n_outputs + output + o
                     totals[i, column] = sums[i, o * lanes + j]
-    one = spread(1.0)
-    size = out.shape[1]
-    for i in range(nx):
-        row = i if lx < 0 else np.int64(x_ids[lx, i])
-        at = np.int64(key_places[key_of[i]])
-        if direct:
-            for c in range(0, size, 8):
-                here = row * size + c
-                store(out, here, times_plus(one, load(sums, at * stride + c), load(out, here)))
-        elif dense:
-            for c in range(0, size, 8):
-                here = row * size + c
-                store(out, here, times_plus(one, load(totals, at * size + c), load(out, here)))
-        else:
+    if direct:
+        add_to_rows(out, sums, key_of, key_places, x_ids, nx, lx)
+    elif dense:
+        add_to_rows(out, totals, key_of, key_places, x_ids, nx, lx)
+    else:
+        for i in range(nx):
+            row = i if lx < 0 else np.int64(x_ids[lx, i])
+            at = np.int64(key_places[key_of[i]])
             for j in range(n_players):
                 for o in range(width):
                     column = players[j] * n_outputs + output + o

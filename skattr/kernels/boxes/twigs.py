@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skattr.kernels.boxes.bits import ONE, ZERO, trailing_zeros
+from skattr.kernels.boxes.bits import ONE, ZERO, lowest, trailing_zeros
 from skattr.kernels.boxes.layout import COLUMN, LEFT, MISSING, SPLIT, goes_left
 from skattr.kernels.compiled import inlined
-from skattr.kernels.lines.vectors import number, put
+from skattr.kernels.lines.vectors import load, nonzero, number, put, spread, store, times_plus
 
 WIDE = 16  # bits of keys and of sets of players beyond which there are no tables of them
 SIX = np.uint64(6)
@@ -125,8 +125,8 @@ def _fill_keys(
                 goes = goes_left(nodes, node, sets, is_set, codes[k, row])
                 key_of[i] |= none if goes else one
             continue
-        low = 1 - nodes[node, MISSING]
-        split = nodes[node, SPLIT]
+        low = np.int32(1 - nodes[node, MISSING])
+        split = np.int32(nodes[node, SPLIT])
         if lists < 0:
             for i in range(n):
                 goes = (codes[k, i] >= low) & (codes[k, i] <= split)
@@ -195,6 +195,31 @@ def count_keys(n_bits, n_splits, n_players, bit):
 
 
 @inlined
+def _list_weighted(step, key_weights, z_keys, z_weights):
+    """List the keys below `step` that have a weight, with its sum over lanes; set all to 0."""
+    n = np.int64(0)
+    one, none = spread(1.0), spread(0.0)
+    for first in range(0, step, 8):
+        sums = load(key_weights, first)
+        for lane in range(1, LANES):
+            at = lane * step + first
+            sums = times_plus(one, load(key_weights, at), sums)
+            store(key_weights, at, none)
+        word = nonzero(sums)
+        if word == ZERO:
+            continue
+        store(key_weights, first, sums)
+        while word != ZERO:
+            key = first + lowest(word)
+            z_keys[n] = key
+            z_weights[n] = number(key_weights, key)
+            n += 1
+            word &= word - ONE
+        store(key_weights, first, none)
+    return n
+
+
+@inlined
 def list_keys(
     nodes, twig_nodes, n_splits, node_sets, is_set, n_bits, weights, level,
     z_codes, z_failed, z_ids, nz, lz, x_codes, x_failed, x_ids, nx, lx,
@@ -209,21 +234,12 @@ def list_keys(
         nodes, twig_nodes, n_splits, node_sets, is_set, n_bits,
         z_codes, z_failed, z_ids, nz, lz, level, key_of,
     )  # fmt: skip
+    step = max(n_keys, 8)
     for i in range(nz):
         row = i if lz < 0 else np.int64(z_ids[lz, i])
-        key = np.uint64(key_of[i])
-        mark[key] = 1
-        pages[key >> SIX] = 1
-        at = LANES * np.int64(key) + (row & (LANES - 1))
+        at = np.int64(np.uint64(key_of[i])) + step * (row & (LANES - 1))
         put(key_weights, at, number(key_weights, at) + number(weights, row))
-    n_z = list_marked(n_keys, mark, mark_words, pages, page_words, z_keys)
-    for i in range(n_z):
-        at = LANES * z_keys[i]
-        total = 0.0
-        for lane in range(LANES):
-            total += key_weights[at + lane]
-            key_weights[at + lane] = 0.0
-        z_weights[i] = total
+    n_z = _list_weighted(step, key_weights, z_keys, z_weights)
     _fill_keys(
         nodes, twig_nodes, n_splits, node_sets, is_set, n_bits,
         x_codes, x_failed, x_ids, nx, lx, level, key_of,
