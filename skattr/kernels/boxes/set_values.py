@@ -57,9 +57,9 @@ def fill_values(n_players, factors, sizes, rates, lane_of, mask, lanes, values):
     factors : array
         From `rates_of_sizes`.
     sizes : array
-        W_A in row A and column |A|, rows of `n_sizes` numbers; on return all are 0.
+        W_A in row A and column |A|, at least 4 rows of `n_sizes` numbers; on return all are 0.
     rates : array
-        A buffer of 2^D rows.
+        A buffer of 2^D rows, at least 4.
     lane_of, mask : arrays
         The lane of each player, and 1 in these lanes.
     lanes : int
@@ -76,20 +76,24 @@ def fill_values(n_players, factors, sizes, rates, lane_of, mask, lanes, values):
         for start in range(step, n_sets * step_of_size, 2 * step):
             for at in range(start, start + step, 8):
                 store(sizes, at, times_plus(one, load(sizes, at - step), load(sizes, at)))
-    for s in range(0, n_sets, 2):
-        b = n_players - np.int64(popcount(np.uint64(s)))  # the next set has one player more
-        row = RATES * (WIDE + 1) * b
-        next_row = row - RATES * (WIDE + 1)
+    of_size = RATES * (WIDE + 1)
+    for s in range(0, n_sets, 4):  # four at a time, as each sum waits for its last term
+        b = n_players - np.int64(popcount(np.uint64(s)))
+        row, row_1, row_2 = of_size * b, of_size * (b - 1), of_size * max(b - 2, 0)
         at = s * step_of_size
-        total, next_total = none, none
+        of_0, of_1, of_2, of_3 = none, none, none, none
         for a in range(n_players + 1):  # beyond n_players - b the sizes are 0
             factor = load(factors, row + RATES * a)
-            total = times_plus(spread(number(sizes, at + a)), factor, total)
-            factor = load(factors, next_row + RATES * a)
-            weight = spread(number(sizes, at + step_of_size + a))
-            next_total = times_plus(weight, factor, next_total)
-        store(rates, RATES * s, total)
-        store(rates, RATES * (s + 1), next_total)
+            factor_1 = load(factors, row_1 + RATES * a)
+            factor_2 = load(factors, row_2 + RATES * a)
+            of_0 = times_plus(spread(number(sizes, at + a)), factor, of_0)
+            of_1 = times_plus(spread(number(sizes, at + step_of_size + a)), factor_1, of_1)
+            of_2 = times_plus(spread(number(sizes, at + 2 * step_of_size + a)), factor_1, of_2)
+            of_3 = times_plus(spread(number(sizes, at + 3 * step_of_size + a)), factor_2, of_3)
+        store(rates, RATES * s, of_0)
+        store(rates, RATES * (s + 1), of_1)
+        store(rates, RATES * (s + 2), of_2)
+        store(rates, RATES * (s + 3), of_3)
     for at in range(0, n_sets * step_of_size, 8):
         store(sizes, at, none)
     low, high = load(mask, 0), load(mask, 8)

@@ -28,10 +28,10 @@ class Twig(NamedTuple):
     above: np.ndarray  # (splits + 1, 2) the split above each split, -1 if none, and its outcome
     bit: np.ndarray  # (splits + 1,) the player of each split, as a bit
     boxes: np.ndarray  # (splits + 1, 3) each box, the split above it, and its outcome
-    key_of: np.ndarray  # (n,) the key of each row
+    key_of: np.ndarray  # (n,) the key of each row, or its number
     z_keys: np.ndarray  # (n,) the keys of background rows, ascending
     z_weights: np.ndarray  # (n,) and their weights
-    x_keys: np.ndarray  # (n,) the keys of explained rows, ascending
+    x_keys: np.ndarray  # (n,) the keys of explained rows
     sums: np.ndarray  # (n, …) and their values
 
 
@@ -48,7 +48,7 @@ class Tables(NamedTuple):
     """Tables of all keys, and of all sets of players; weights are 0 when they are not in use."""
 
     key_weights: np.ndarray  # (LANES · size,) of background rows
-    key_places: np.ndarray  # (size,) the row of `Twig.sums`
+    key_places: np.ndarray  # (size,) the row of `Twig.sums`, or -1
     set_weights: np.ndarray  # (size,) of background rows that fail exactly these players
     set_places: np.ndarray  # (size,) the row of `set_sums`, or -1
     listed: np.ndarray  # (size,) the sets that background rows fail, ascending
@@ -79,7 +79,7 @@ def new_tables(size, n, width):
     """Return tables of keys and sets below `size`, of which up to n explained rows are asked."""
     bits = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little")
     return Tables(
-        np.zeros(LANES * size), np.zeros(size, np.int32), np.zeros(size),
+        np.zeros(LANES * size), np.full(size, -1, np.int32), np.zeros(size),
         np.full(size, -1, np.int32), np.zeros(size, np.int64), np.zeros(n, np.int64),
         np.zeros((n, width)), bits.astype(float),
     )  # fmt: skip
@@ -107,7 +107,7 @@ def list_marked(size, marks, mark_words, pages, page_words, listed):
 
 
 @inlined
-def _fill_keys(
+def fill_keys(
     nodes, twig_nodes, n_splits, sets, is_set, n_bits,
     codes, failed, ids, n, lists, level, key_of,
 ):  # fmt: skip
@@ -220,6 +220,45 @@ def _list_weighted(step, key_weights, z_keys, z_weights):
 
 
 @inlined
+def list_background_keys(
+    nodes, twig_nodes, n_splits, node_sets, is_set, n_bits, weights, level,
+    codes, failed, ids, n, lists, key_of, keys, key_sums, key_weights,
+):  # fmt: skip
+    """List the keys of background rows with their weights; return how many there are."""
+    fill_keys(
+        nodes, twig_nodes, n_splits, node_sets, is_set, n_bits,
+        codes, failed, ids, n, lists, level, key_of,
+    )  # fmt: skip
+    step = max(np.int64(1) << (n_bits + n_splits), np.int64(8))
+    for i in range(n):
+        row = i if lists < 0 else np.int64(ids[lists, i])
+        at = np.int64(np.uint64(key_of[i])) + step * (row & (LANES - 1))
+        put(key_weights, at, number(key_weights, at) + number(weights, row))
+    return _list_weighted(step, key_weights, keys, key_sums)
+
+
+@inlined
+def number_keys(key_of, n, places, keys):
+    """List the keys of n rows and put their numbers in their place; return how many there are.
+
+    `places` are -1 when they are not in use.
+    """
+    n_keys = np.int64(0)
+    for i in range(n):
+        key = np.uint64(key_of[i])
+        at = places[key]
+        if at < 0:
+            at = np.int32(n_keys)
+            places[key] = at
+            keys[n_keys] = np.int64(key)
+            n_keys += 1
+        key_of[i] = at
+    for i in range(n_keys):
+        places[keys[i]] = -1
+    return n_keys
+
+
+@inlined
 def list_keys(
     nodes, twig_nodes, n_splits, node_sets, is_set, n_bits, weights, level,
     z_codes, z_failed, z_ids, nz, lz, x_codes, x_failed, x_ids, nx, lx,
@@ -229,18 +268,11 @@ def list_keys(
 
     Return how many there are of both; `key_of` then has the keys of the explained rows.
     """
-    n_keys = np.int64(1) << (n_bits + n_splits)
-    _fill_keys(
-        nodes, twig_nodes, n_splits, node_sets, is_set, n_bits,
-        z_codes, z_failed, z_ids, nz, lz, level, key_of,
+    n_z = list_background_keys(
+        nodes, twig_nodes, n_splits, node_sets, is_set, n_bits, weights, level,
+        z_codes, z_failed, z_ids, nz, lz, key_of, z_keys, z_weights, key_weights,
     )  # fmt: skip
-    step = max(n_keys, 8)
-    for i in range(nz):
-        row = i if lz < 0 else np.int64(z_ids[lz, i])
-        at = np.int64(np.uint64(key_of[i])) + step * (row & (LANES - 1))
-        put(key_weights, at, number(key_weights, at) + number(weights, row))
-    n_z = _list_weighted(step, key_weights, z_keys, z_weights)
-    _fill_keys(
+    fill_keys(
         nodes, twig_nodes, n_splits, node_sets, is_set, n_bits,
         x_codes, x_failed, x_ids, nx, lx, level, key_of,
     )  # fmt: skip
@@ -248,6 +280,7 @@ def list_keys(
         key = np.uint64(key_of[i])
         mark[key] = 1
         pages[key >> SIX] = 1
+    n_keys = np.int64(1) << (n_bits + n_splits)
     n_x = list_marked(n_keys, mark, mark_words, pages, page_words, x_keys)
     return n_z, n_x
 
