@@ -77,7 +77,7 @@ class Buffers(NamedTuple):
     background: Side
     explained: Side
     set_sums: SetSums
-    pending: Pending | None  # None: pairs
+    pending: Pending
     pairs: Pairs | None  # None: single players
 
 
@@ -170,7 +170,7 @@ def _buffers(table, g, n_players, codes, explained, key_bits, most_keys, dense, 
         np.zeros(levels, np.int32), np.zeros(levels, np.int8), np.zeros(levels, np.bool_),
         np.full(g, -1, np.int64), np.zeros(levels + key_bits, np.int64),
     )  # fmt: skip
-    n_pending = most_sums(n) if dense else 1
+    n_pending = most_sums(n) if dense and pairs is None else 1
     pending = Pending(
         zeros(n_pending, widths[0]), np.zeros((n, TWIGS), np.int32), np.zeros(2, np.int64)
     )
@@ -187,7 +187,7 @@ def _buffers(table, g, n_players, codes, explained, key_bits, most_keys, dense, 
         new_side(codes, levels, dtype),
         new_side(explained, levels, dtype),
         new_set_sums(n_players if pairs is None else 0, max(n, codes.shape[1]), 16),
-        pending if pairs is None else None,
+        pending,
         pairs,
     )
 

@@ -121,7 +121,8 @@ def add_differences(table, trees, owner, counts, moments, weights, buffers, out)
     values[:] = 0.0
     factors = rates_of_sizes(moments)
     _add_differences(table, trees, owner, counts, moments, factors, weights, values, k, *others)
-    out += values[:, : out.shape[1] * k].reshape(out.shape)
+    flat = out.reshape(len(out), -1)
+    flat += values[:, : flat.shape[1]]
 
 
 @inlined

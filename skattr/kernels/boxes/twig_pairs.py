@@ -163,7 +163,6 @@ def add_pairs_of_twig(
     size = first_cell(n_players)
     none = spread(0.0)
     for i in range(n_x):
-        key_places[x_keys[i]] = -1
         for c in range(0, width * size, 8):
             store(sums, i * sums.shape[1] + c, none)
     for box in range(n_splits + 1):
@@ -224,6 +223,8 @@ def add_pairs_of_twig(
                     out[row, cells[c, 1] * n_outputs + output + o] += sums[
                         at, o * size + cells[c, 0]
                     ]
+    for i in range(n_x):
+        key_places[x_keys[i]] = -1
 
 
 @called
