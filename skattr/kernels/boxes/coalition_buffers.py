@@ -172,7 +172,7 @@ def _buffers(table, g, n_players, codes, explained, key_bits, most_keys, dense, 
     )  # fmt: skip
     n_pending = most_sums(n) if dense and pairs is None else 1
     pending = Pending(
-        zeros(n_pending, widths[0]), np.zeros((n, TWIGS), np.int32), np.zeros(2, np.int64)
+        zeros(n_pending, widths[0]), np.zeros((TWIGS, n), np.int32), np.zeros(2, np.int64)
     )
     return Buffers(
         zeros(n, widths[0]),

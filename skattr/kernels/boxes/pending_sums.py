@@ -20,7 +20,7 @@ class Pending(NamedTuple):
     """Sums of twigs whose keys all rows have."""
 
     sums: np.ndarray  # (sums, values of a row)
-    places: np.ndarray  # (n, TWIGS) the sums of each row
+    places: np.ndarray  # (TWIGS, n) the sums of each row
     used: np.ndarray  # (2,) the number of twigs, and of their sums; 0 when nothing waits
 
 
@@ -51,7 +51,7 @@ def add_pending(out, pending):
         for i in range(out.shape[0]):
             low, high = load(out, 16 * i), load(out, 16 * i + 8)
             for t in range(TWIGS):
-                at = 16 * np.int64(places[np.uint64(i), np.uint64(t)])
+                at = 16 * np.int64(places[np.uint64(t), np.uint64(i)])
                 low = times_plus(one, load(sums, at), low)
                 high = times_plus(one, load(sums, at + 8), high)
             store(out, 16 * i, low)
@@ -61,7 +61,7 @@ def add_pending(out, pending):
         for c in range(0, size, 8):
             total = load(out, size * i + c)
             for t in range(n_twigs):
-                at = size * np.int64(places[np.uint64(i), np.uint64(t)]) + c
+                at = size * np.int64(places[np.uint64(t), np.uint64(i)]) + c
                 total = times_plus(one, load(sums, at), total)
             store(out, size * i + c, total)
 

@@ -189,8 +189,10 @@ def add_twig(
                     column = players[j] * n_outputs + output + o
                     pending_sums[i, column] = sums[i - first, o * lanes + j]
     if dense and lx < 0:
+        twig_before = used[0]
+        begin = np.int32(first)
         for i in range(nx):
-            places[i, used[0]] = first + key_of[i]
+            places[twig_before, i] = begin + key_of[i]
         used[0] += 1
         used[1] += n_x
         return

@@ -17,6 +17,7 @@ from skattr.kernels.lines.vectors import load, nonzero, number, put, spread, sto
 
 WIDE = 16  # bits of keys and of sets of players beyond which there are no tables of them
 SIX = np.uint64(6)
+TILE = 2048  # rows whose keys are filled together
 LANES = 4  # parallel counts of a key: rows of the same key would wait for each other
 
 
@@ -111,30 +112,34 @@ def fill_keys(
     nodes, twig_nodes, n_splits, sets, is_set, n_bits,
     codes, failed, ids, n, lists, level, key_of,
 ):  # fmt: skip
-    """Fill the keys of rows."""
-    for i in range(n):
-        key_of[i] = failed[level, i]
-    for s in range(n_splits):
-        node = twig_nodes[s]
-        k = nodes[node, COLUMN]
-        one = np.int32(1 << (n_bits + s))
-        none = np.int32(0)
-        if is_set[k]:
-            for i in range(n):
-                row = i if lists < 0 else ids[lists, i]
-                goes = goes_left(nodes, node, sets, is_set, codes[k, row])
-                key_of[i] |= none if goes else one
-            continue
-        low = np.int32(1 - nodes[node, MISSING])
-        split = np.int32(nodes[node, SPLIT])
-        if lists < 0:
-            for i in range(n):
-                goes = (codes[k, i] >= low) & (codes[k, i] <= split)
-                key_of[i] |= none if goes else one
-        else:
-            for i in range(n):
-                c = codes[k, ids[lists, i]]
-                key_of[i] |= none if (c >= low) & (c <= split) else one
+    """Fill the keys of rows; a tile of them stays in the nearest cache for all splits."""
+    for begin in range(0, n, TILE):
+        end = min(begin + TILE, n)
+        keys, above = key_of[begin:end], failed[level, begin:end]
+        for i in range(end - begin):
+            keys[i] = above[i]
+        for s in range(n_splits):
+            node = twig_nodes[s]
+            k = nodes[node, COLUMN]
+            one = np.int32(1 << (n_bits + s))
+            none = np.int32(0)
+            if is_set[k]:
+                for i in range(end - begin):
+                    row = begin + i if lists < 0 else np.int64(ids[lists, begin + i])
+                    goes = goes_left(nodes, node, sets, is_set, codes[k, row])
+                    keys[i] |= none if goes else one
+                continue
+            low = np.int32(1 - nodes[node, MISSING])
+            split = np.int32(nodes[node, SPLIT])
+            if lists < 0:
+                own = codes[k, begin:end]
+                for i in range(end - begin):
+                    keys[i] |= none if (own[i] >= low) & (own[i] <= split) else one
+            else:
+                rows = ids[lists, begin:end]
+                for i in range(end - begin):
+                    c = codes[k, rows[i]]
+                    keys[i] |= none if (c >= low) & (c <= split) else one
 
 
 @inlined
