@@ -158,7 +158,8 @@ def add_pairs_of_twig(
     n_z, n_x = list_keys(
         nodes, twig_nodes, n_splits, node_sets, is_set, n_bits, weights, level,
         z_codes, z_failed, z_ids, nz, lz, x_codes, x_failed, x_ids, nx, lx,
-        key_of, z_keys, z_weights, x_keys, key_weights, mark, mark_words, pages, page_words,
+        key_of, z_keys, z_weights, x_keys, key_weights, key_places,
+        mark, mark_words, pages, page_words,
     )  # fmt: skip
     size = first_cell(n_players)
     none = spread(0.0)

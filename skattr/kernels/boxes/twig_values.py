@@ -121,7 +121,7 @@ def add_twig(
     width = values.shape[1]
     n_z = list_background_keys(
         nodes, twig_nodes, n_splits, node_sets, is_set, n_bits, weights, level,
-        z_codes, z_failed, z_ids, nz, lz, key_of, z_keys, z_weights, key_weights,
+        z_codes, z_failed, z_ids, nz, lz, key_of, z_keys, z_weights, key_weights, key_places,
     )  # fmt: skip
     fill_keys(
         nodes, twig_nodes, n_splits, node_sets, is_set, n_bits,

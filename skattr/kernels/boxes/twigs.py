@@ -18,6 +18,7 @@ from skattr.kernels.lines.vectors import load, nonzero, number, put, spread, sto
 WIDE = 16  # bits of keys and of sets of players beyond which there are no tables of them
 SIX = np.uint64(6)
 TILE = 2048  # rows whose keys are filled together
+SCANNED = 4  # keys per background row up to which the weights of all keys are looked at
 LANES = 4  # parallel counts of a key: rows of the same key would wait for each other
 
 
@@ -30,7 +31,7 @@ class Twig(NamedTuple):
     bit: np.ndarray  # (splits + 1,) the player of each split, as a bit
     boxes: np.ndarray  # (splits + 1, 3) each box, the split above it, and its outcome
     key_of: np.ndarray  # (n,) the key of each row, or its number
-    z_keys: np.ndarray  # (n,) the keys of background rows, ascending
+    z_keys: np.ndarray  # (n,) the keys of background rows
     z_weights: np.ndarray  # (n,) and their weights
     x_keys: np.ndarray  # (n,) the keys of explained rows
     sums: np.ndarray  # (n, …) and their values
@@ -225,24 +226,6 @@ def _list_weighted(step, key_weights, z_keys, z_weights):
 
 
 @inlined
-def list_background_keys(
-    nodes, twig_nodes, n_splits, node_sets, is_set, n_bits, weights, level,
-    codes, failed, ids, n, lists, key_of, keys, key_sums, key_weights,
-):  # fmt: skip
-    """List the keys of background rows with their weights; return how many there are."""
-    fill_keys(
-        nodes, twig_nodes, n_splits, node_sets, is_set, n_bits,
-        codes, failed, ids, n, lists, level, key_of,
-    )  # fmt: skip
-    step = max(np.int64(1) << (n_bits + n_splits), np.int64(8))
-    for i in range(n):
-        row = i if lists < 0 else np.int64(ids[lists, i])
-        at = np.int64(np.uint64(key_of[i])) + step * (row & (LANES - 1))
-        put(key_weights, at, number(key_weights, at) + number(weights, row))
-    return _list_weighted(step, key_weights, keys, key_sums)
-
-
-@inlined
 def number_keys(key_of, n, places, keys):
     """List the keys of n rows and put their numbers in their place; return how many there are.
 
@@ -264,10 +247,37 @@ def number_keys(key_of, n, places, keys):
 
 
 @inlined
+def list_background_keys(
+    nodes, twig_nodes, n_splits, node_sets, is_set, n_bits, weights, level,
+    codes, failed, ids, n, lists, key_of, keys, key_sums, key_weights, key_places,
+):  # fmt: skip
+    """List the keys of background rows with their weights; return how many there are."""
+    fill_keys(
+        nodes, twig_nodes, n_splits, node_sets, is_set, n_bits,
+        codes, failed, ids, n, lists, level, key_of,
+    )  # fmt: skip
+    step = max(np.int64(1) << (n_bits + n_splits), np.int64(8))
+    if step > SCANNED * n:
+        n_keys = number_keys(key_of, n, key_places, keys)
+        for i in range(n_keys):
+            key_sums[i] = 0.0
+        for i in range(n):
+            row = i if lists < 0 else np.int64(ids[lists, i])
+            key_sums[np.uint64(key_of[i])] += number(weights, row)
+        return n_keys
+    for i in range(n):
+        row = i if lists < 0 else np.int64(ids[lists, i])
+        at = np.int64(np.uint64(key_of[i])) + step * (row & (LANES - 1))
+        put(key_weights, at, number(key_weights, at) + number(weights, row))
+    return _list_weighted(step, key_weights, keys, key_sums)
+
+
+@inlined
 def list_keys(
     nodes, twig_nodes, n_splits, node_sets, is_set, n_bits, weights, level,
     z_codes, z_failed, z_ids, nz, lz, x_codes, x_failed, x_ids, nx, lx,
-    key_of, z_keys, z_weights, x_keys, key_weights, mark, mark_words, pages, page_words,
+    key_of, z_keys, z_weights, x_keys, key_weights, key_places,
+    mark, mark_words, pages, page_words,
 ):  # fmt: skip
     """List the keys of background rows with their weights, and those of explained rows.
 
@@ -275,7 +285,7 @@ def list_keys(
     """
     n_z = list_background_keys(
         nodes, twig_nodes, n_splits, node_sets, is_set, n_bits, weights, level,
-        z_codes, z_failed, z_ids, nz, lz, key_of, z_keys, z_weights, key_weights,
+        z_codes, z_failed, z_ids, nz, lz, key_of, z_keys, z_weights, key_weights, key_places,
     )  # fmt: skip
     fill_keys(
         nodes, twig_nodes, n_splits, node_sets, is_set, n_bits,
