@@ -209,7 +209,7 @@ def add_twig(
                 out[row, column] += sums[at, o * lanes + j]
 
 
-@called
+@inlined  # few rows in deep trees would wait for its many arguments
 def add_box(
     nodes, node, values, output, n_players, players, moments, factors, weights, out, n_outputs,
     level, z_failed, z_ids, nz, lz, x_failed, x_ids, nx, lx, numbers, sets, sparse,
