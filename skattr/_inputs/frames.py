@@ -165,6 +165,8 @@ def is_level(X: Any, k: int) -> bool:
     if isinstance(values, nw.Series):
         return not (values.dtype.is_numeric() or values.dtype.is_temporal())
     kind = values.dtype
+    if kind.kind in "iuf":
+        return False
     if kind.kind == "O" and not isinstance(
         kind, pd.CategoricalDtype | pd.StringDtype
     ):  # its values decide

@@ -28,6 +28,8 @@ NUMERIC = "biuf"  # kinds of numpy's dtypes of numbers
 
 def is_missing(value: Any) -> bool:
     """Tell whether a single value is missing."""
+    if isinstance(value, float):
+        return value != value
     missing = pd.isna(value)
     return isinstance(missing, bool | np.bool_) and bool(missing)
 

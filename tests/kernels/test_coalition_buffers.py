@@ -14,8 +14,8 @@ from tests.helpers.random_cases import examples
 GUARD = 4096  # bytes on both sides of a buffer
 CANARY = 0xA5
 RESTORED = {
-    "key_weights": 0, "set_weights": 0, "set_places": -1, "bytes": 0, "pages": 0, "sizes": 0,
-    "row_sizes": 0, "mask": 0, "bit_of": -1,
+    "key_weights": 0, "key_places": -1, "used": 0, "set_weights": 0, "set_places": -1, "bytes": 0,
+    "pages": 0, "sizes": 0, "row_sizes": 0, "mask": 0, "bit_of": -1,
 }  # fmt: skip
 
 

@@ -31,7 +31,7 @@ from skattr.pieces import Boxes, Grid
 
 Add = Callable[[np.ndarray, np.ndarray], None]
 
-ROW_BLOCK = 8192  # explained rows that go down the trees together
+ROW_BLOCK = 16384  # explained rows that go down the trees together
 NUMBERS = 2**21  # and their values
 
 

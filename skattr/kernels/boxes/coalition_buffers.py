@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skattr.kernels.boxes.pending_sums import TWIGS, Pending, most_sums
 from skattr.kernels.boxes.set_values import RATES
 from skattr.kernels.boxes.twig_pairs import Pairs, new_pairs, triangle_size
 from skattr.kernels.boxes.twigs import WIDE, Marks, Tables, Twig, new_marks, new_tables, new_twig
@@ -76,12 +77,13 @@ class Buffers(NamedTuple):
     background: Side
     explained: Side
     set_sums: SetSums
+    pending: Pending
     pairs: Pairs | None  # None: single players
 
 
 def new_set_sums(n_players, n, lanes):
     """Return buffers for up to n rows on each side; lanes are the values per set."""
-    n_sets = 2 ** min(n_players, WIDE - 1)
+    n_sets = max(2 ** min(n_players, WIDE - 1), 4)
     shapes = (n_sets * 16, n_sets * RATES, n_sets * lanes, 24 * (WIDE + 1), 64)
     words = _padded(-(-n // 64))
     members, disjoint = zeros(64, words), zeros(words)
@@ -132,7 +134,7 @@ def new_buffers(table, shape, n_players, codes, explained):
     (_, g, k), m = shape, codes.shape[1]
     dense = g * k <= DENSE
     n_values = _padded(g * k) if dense else g * k
-    widths = n_values, WIDE * table.values.shape[1], n_values if dense else 1
+    widths = n_values, WIDE * table.values.shape[1], 1
     most_keys = min(max(m // KEYS_OF_ROWS, 8), 2**KEY_BITS)
     return _buffers(table, g, n_players, codes, explained, KEY_BITS, most_keys, dense, widths, None)
 
@@ -168,6 +170,10 @@ def _buffers(table, g, n_players, codes, explained, key_bits, most_keys, dense, 
         np.zeros(levels, np.int32), np.zeros(levels, np.int8), np.zeros(levels, np.bool_),
         np.full(g, -1, np.int64), np.zeros(levels + key_bits, np.int64),
     )  # fmt: skip
+    n_pending = most_sums(n) if dense and pairs is None else 1
+    pending = Pending(
+        zeros(n_pending, widths[0]), np.zeros((TWIGS, n), np.int32), np.zeros(2, np.int64)
+    )
     return Buffers(
         zeros(n, widths[0]),
         key_bits,
@@ -181,6 +187,7 @@ def _buffers(table, g, n_players, codes, explained, key_bits, most_keys, dense, 
         new_side(codes, levels, dtype),
         new_side(explained, levels, dtype),
         new_set_sums(n_players if pairs is None else 0, max(n, codes.shape[1]), 16),
+        pending,
         pairs,
     )
 

@@ -26,6 +26,7 @@ import numpy as np
 from skattr.kernels.boxes.bits import ZERO
 from skattr.kernels.boxes.coalition_buffers import WINDOW
 from skattr.kernels.boxes.layout import COLUMN, LEFT, MISSING, RIGHT, SPLIT, goes_left
+from skattr.kernels.boxes.pending_sums import add_pending
 from skattr.kernels.boxes.set_values import rates_of_sizes
 from skattr.kernels.boxes.short_lists import advance_short, keep_short
 from skattr.kernels.boxes.twig_pairs import add_pairs_of_box, add_pairs_of_twig
@@ -120,7 +121,8 @@ def add_differences(table, trees, owner, counts, moments, weights, buffers, out)
     values[:] = 0.0
     factors = rates_of_sizes(moments)
     _add_differences(table, trees, owner, counts, moments, factors, weights, values, k, *others)
-    out += values[:, : out.shape[1] * k].reshape(out.shape)
+    flat = out.reshape(len(out), -1)
+    flat += values[:, : flat.shape[1]]
 
 
 @called
@@ -135,7 +137,7 @@ def advance(nodes, node, now, sets, is_set, codes, failed, ids, n, whole, lists,
             goes = goes_left(nodes, node, sets, is_set, codes[k, row])
             failed[level + 1, i] = failed[level, i] | (none if goes == left else bit)
         return
-    low = 1 - nodes[node, MISSING]
+    low = np.int32(1 - nodes[node, MISSING])
     if whole:
         for i in range(n):
             goes = (codes[k, i] >= low) & (codes[k, i] <= split)
@@ -194,7 +196,7 @@ def _keep(failed, ids, n, lists, level, window, marks, n_rows, list_of, least):
 @kernel
 def _add_differences(
     table, trees, owner, counts, moments, factors, weights, out, n_outputs, key_bits, most_keys,
-    dense, bits, steps, twig, marks, tables, background, explained, set_sums, pairs,
+    dense, bits, steps, twig, marks, tables, background, explained, set_sums, pending, pairs,
 ):  # fmt: skip
     nodes, roots, values, sets, _, is_set, _ = table
     node_at, turn, is_first, bit_of, players = steps
@@ -218,6 +220,7 @@ def _add_differences(
             if pairs is None:
                 sparse = is_sparse(n_bits, weights.shape[0])
                 if is_box and (sparse or rows_are_cheaper(n_bits, nz, nx)):
+                    add_pending(out, pending)
                     add_box(
                         nodes, node, values, output, n_bits, players, moments, factors, weights,
                         out, n_outputs, level, z_failed, z_ids, nz, lz, x_failed, x_ids, nx, lx,
@@ -235,7 +238,7 @@ def _add_differences(
                             nodes, node, values, sets, is_set, owner, output, n_bits, n_splits,
                             n_players, players, factors, weights, out, n_outputs, dense, level,
                             z_codes, z_failed, z_ids, nz, lz, x_codes, x_failed, x_ids, nx, lx,
-                            twig, marks, tables, set_sums,
+                            twig, tables, set_sums, pending,
                         )  # fmt: skip
                         level -= 1
                         continue
@@ -310,3 +313,5 @@ def _add_differences(
             level = below
             node_at[level] = child
             turn[level] = 0
+    if pairs is None:
+        add_pending(out, pending)

@@ -57,13 +57,13 @@ def fill_values(n_players, factors, sizes, rates, lane_of, mask, lanes, values):
     factors : array
         From `rates_of_sizes`.
     sizes : array
-        W_A in row A and column |A|, rows of `n_sizes` numbers; on return all are 0.
+        W_A in row A and column |A|, at least 4 rows of `n_sizes` numbers; on return all are 0.
     rates : array
-        A buffer of 2^D rows.
+        A buffer of 2^D rows, at least 4.
     lane_of, mask : arrays
         The lane of each player, and 1 in these lanes.
     lanes : int
-        The number of lanes.
+        The number of lanes, 8 or 16.
     values : array
         The values if an explained row fails all players but those of a set, one row per set.
     """
@@ -76,19 +76,32 @@ def fill_values(n_players, factors, sizes, rates, lane_of, mask, lanes, values):
         for start in range(step, n_sets * step_of_size, 2 * step):
             for at in range(start, start + step, 8):
                 store(sizes, at, times_plus(one, load(sizes, at - step), load(sizes, at)))
-    for s in range(n_sets):
+    of_size = RATES * (WIDE + 1)
+    for s in range(0, n_sets, 4):  # four at a time, as each sum waits for its last term
         b = n_players - np.int64(popcount(np.uint64(s)))
-        row = RATES * (WIDE + 1) * b
-        total = none
-        for a in range(n_players - b + 1):
+        row, row_1, row_2 = of_size * b, of_size * (b - 1), of_size * max(b - 2, 0)
+        at = s * step_of_size
+        of_0, of_1, of_2, of_3 = none, none, none, none
+        for a in range(n_players + 1):  # beyond n_players - b the sizes are 0
             factor = load(factors, row + RATES * a)
-            total = times_plus(spread(number(sizes, s * step_of_size + a)), factor, total)
-        store(rates, RATES * s, total)
+            factor_1 = load(factors, row_1 + RATES * a)
+            factor_2 = load(factors, row_2 + RATES * a)
+            of_0 = times_plus(spread(number(sizes, at + a)), factor, of_0)
+            of_1 = times_plus(spread(number(sizes, at + step_of_size + a)), factor_1, of_1)
+            of_2 = times_plus(spread(number(sizes, at + 2 * step_of_size + a)), factor_1, of_2)
+            of_3 = times_plus(spread(number(sizes, at + 3 * step_of_size + a)), factor_2, of_3)
+        store(rates, RATES * s, of_0)
+        store(rates, RATES * (s + 1), of_1)
+        store(rates, RATES * (s + 2), of_2)
+        store(rates, RATES * (s + 3), of_3)
+    for at in range(0, n_sets * step_of_size, 8):
+        store(sizes, at, none)
+    low, high = load(mask, 0), load(mask, 8)
+    for s in range(n_sets):
         minus = spread(-number(rates, RATES * s + 2))
-        for c in range(0, lanes, 8):
-            store(values, s * lanes + c, times(minus, load(mask, c)))
-        for c in range(0, step_of_size, 8):
-            store(sizes, s * step_of_size + c, none)
+        store(values, s * lanes, times(minus, low))
+        if lanes > 8:
+            store(values, s * lanes + 8, times(minus, high))
     for j in range(n_players):
         bit = np.int64(1) << j
         lane = lane_of[j]

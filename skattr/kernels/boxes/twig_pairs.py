@@ -158,12 +158,12 @@ def add_pairs_of_twig(
     n_z, n_x = list_keys(
         nodes, twig_nodes, n_splits, node_sets, is_set, n_bits, weights, level,
         z_codes, z_failed, z_ids, nz, lz, x_codes, x_failed, x_ids, nx, lx,
-        key_of, z_keys, z_weights, x_keys, key_weights, mark, mark_words, pages, page_words,
+        key_of, z_keys, z_weights, x_keys, key_weights, key_places,
+        mark, mark_words, pages, page_words,
     )  # fmt: skip
     size = first_cell(n_players)
     none = spread(0.0)
     for i in range(n_x):
-        key_places[x_keys[i]] = -1
         for c in range(0, width * size, 8):
             store(sums, i * sums.shape[1] + c, none)
     for box in range(n_splits + 1):
@@ -224,6 +224,8 @@ def add_pairs_of_twig(
                     out[row, cells[c, 1] * n_outputs + output + o] += sums[
                         at, o * size + cells[c, 0]
                     ]
+    for i in range(n_x):
+        key_places[x_keys[i]] = -1
 
 
 @called

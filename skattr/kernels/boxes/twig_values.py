@@ -9,6 +9,7 @@ import numpy as np
 
 from skattr.kernels.boxes.bits import lowest, popcount
 from skattr.kernels.boxes.layout import LEFT
+from skattr.kernels.boxes.pending_sums import add_pending, add_to_rows, reserve
 from skattr.kernels.boxes.set_values import (
     WIDE,
     add_disjoint,
@@ -18,7 +19,7 @@ from skattr.kernels.boxes.set_values import (
     n_sizes,
     sum_disjoint,
 )
-from skattr.kernels.boxes.twigs import list_keys
+from skattr.kernels.boxes.twigs import fill_keys, list_background_keys, number_keys
 from skattr.kernels.compiled import called, inlined
 from skattr.kernels.lines.vectors import load, number, put, spread, store, times_plus
 
@@ -86,33 +87,57 @@ def fill_sets(keys, n, n_bits, path, n_path, set_of):
             set_of[i] |= np.uint64(one & -(((keys[i] >> shift) & 1) ^ outcome))
 
 
+@inlined
+def _add_of_sets(x_sets, n, every, set_values, v, sums, first, stride, lanes):
+    """Add v times the values of their sets to the sums of n keys."""
+    if lanes == 16:
+        for i in range(n):
+            at = 16 * (every ^ np.int64(x_sets[i]))
+            here = i * stride + first
+            low = times_plus(v, load(set_values, at), load(sums, here))
+            high = times_plus(v, load(set_values, at + 8), load(sums, here + 8))
+            store(sums, here, low)
+            store(sums, here + 8, high)
+        return
+    for i in range(n):
+        at = 8 * (every ^ np.int64(x_sets[i]))
+        here = i * stride + first
+        store(sums, here, times_plus(v, load(set_values, at), load(sums, here)))
+
+
 @called
 def add_twig(
     nodes, root, values, node_sets, is_set, owner, output, n_bits, n_splits, n_players, players,
     factors, weights, out, n_outputs, dense, level,
     z_codes, z_failed, z_ids, nz, lz, x_codes, x_failed, x_ids, nx, lx,
-    twig, marks, tables, sets,
+    twig, tables, sets, pending,
 ):  # fmt: skip
     """Add the boxes of a twig to the values of the explained rows."""
-    _, twig_nodes, above, bit, boxes, key_of, z_keys, z_weights, x_keys, sums = twig
-    mark, mark_words, pages, page_words = marks
-    key_weights, key_places, _, _, _, _, totals, numbers = tables
+    _, twig_nodes, above, bit, boxes, key_of, z_keys, z_weights, x_keys, key_sums = twig
+    key_weights, key_places, _, _, _, _, _, numbers = tables
+    pending_sums, places, used = pending
     z_sets, _, x_sets, members, member_words, disjoint, disjoint_words = sets[:7]
     sizes, rates, set_values, row_sizes, row_values, local, path, lane_of, mask, _ = sets[7:]
     width = values.shape[1]
-    n_z, n_x = list_keys(
+    n_z = list_background_keys(
         nodes, twig_nodes, n_splits, node_sets, is_set, n_bits, weights, level,
-        z_codes, z_failed, z_ids, nz, lz, x_codes, x_failed, x_ids, nx, lx,
-        key_of, z_keys, z_weights, x_keys, key_weights, mark, mark_words, pages, page_words,
+        z_codes, z_failed, z_ids, nz, lz, key_of, z_keys, z_weights, key_weights, key_places,
     )  # fmt: skip
+    fill_keys(
+        nodes, twig_nodes, n_splits, node_sets, is_set, n_bits,
+        x_codes, x_failed, x_ids, nx, lx, level, key_of,
+    )  # fmt: skip
+    n_x = number_keys(key_of, nx, key_places, x_keys)
+    first = reserve(out, pending, n_x) if dense else 0
     direct = dense and width == 1 and out.shape[1] <= 16
     lanes = out.shape[1] if direct else n_sizes(n_players - 1)
+    sums = pending_sums if direct else key_sums
+    begin = first if direct else 0
     none = spread(0.0)
     stride = sums.shape[1]
     for i in range(n_x):
-        key_places[x_keys[i]] = i
         for c in range(0, width * lanes, 8):
-            store(sums, i * stride + c, none)
+            store(sums, (begin + i) * stride + c, none)
     by_members = n_x >= SEVERAL
     for j in range(n_bits):
         local[j] = j
@@ -135,12 +160,8 @@ def add_twig(
             every = (np.int64(1) << n_own) - 1
             for o in range(width):
                 v = spread(values[boxes[box, 0], o])
-                for i in range(n_x):
-                    at = (every ^ np.int64(x_sets[i])) * lanes
-                    here = i * stride + o * lanes
-                    for c in range(0, lanes, 8):
-                        part = load(set_values, at + c)
-                        store(sums, here + c, times_plus(v, part, load(sums, here + c)))
+                at = begin * stride + o * lanes
+                _add_of_sets(x_sets, n_x, every, set_values, v, sums, at, stride, lanes)
             continue
         if by_members:
             fill_members(n_own, n_z, z_sets, members)
@@ -156,37 +177,39 @@ def add_twig(
                     v = values[boxes[box, 0], o]
                     for j in range(n_own):
                         lane = o * lanes + lane_of[j]
-                        sums[i, lane] = times_plus(v, row_values[j], sums[i, lane])
+                        total = sums[begin + i, lane]
+                        sums[begin + i, lane] = times_plus(v, row_values[j], total)
     if dense and not direct:
-        size = totals.shape[1]
-        for i in range(n_x):
+        size = pending_sums.shape[1]
+        for i in range(first, first + n_x):
             for c in range(i * size, i * size + size, 8):
-                store(totals, c, none)
+                store(pending_sums, c, none)
             for o in range(width):
                 for j in range(n_players):
                     column = players[j] * n_outputs + output + o
-                    totals[i, column] = sums[i, o * lanes + j]
-    one = spread(1.0)
-    size = out.shape[1]
+                    pending_sums[i, column] = sums[i - first, o * lanes + j]
+    if dense and lx < 0:
+        twig_before = used[0]
+        begin = np.int32(first)
+        for i in range(nx):
+            places[twig_before, i] = begin + key_of[i]
+        used[0] += 1
+        used[1] += n_x
+        return
+    add_pending(out, pending)
+    if dense:
+        add_to_rows(out, pending_sums, first, key_of, x_ids[lx], nx)
+        return
     for i in range(nx):
         row = i if lx < 0 else np.int64(x_ids[lx, i])
-        at = np.int64(key_places[key_of[i]])
-        if direct:
-            for c in range(0, size, 8):
-                here = row * size + c
-                store(out, here, times_plus(one, load(sums, at * stride + c), load(out, here)))
-        elif dense:
-            for c in range(0, size, 8):
-                here = row * size + c
-                store(out, here, times_plus(one, load(totals, at * size + c), load(out, here)))
-        else:
-            for j in range(n_players):
-                for o in range(width):
-                    column = players[j] * n_outputs + output + o
-                    out[row, column] += sums[at, o * lanes + j]
+        at = np.int64(key_of[i])
+        for j in range(n_players):
+            for o in range(width):
+                column = players[j] * n_outputs + output + o
+                out[row, column] += sums[at, o * lanes + j]
 
 
-@called
+@inlined  # few rows in deep trees would wait for its many arguments
 def add_box(
     nodes, node, values, output, n_players, players, moments, factors, weights, out, n_outputs,
     level, z_failed, z_ids, nz, lz, x_failed, x_ids, nx, lx, numbers, sets, sparse,

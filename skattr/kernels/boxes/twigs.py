@@ -10,13 +10,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skattr.kernels.boxes.bits import ONE, ZERO, trailing_zeros
+from skattr.kernels.boxes.bits import ONE, ZERO, lowest, trailing_zeros
 from skattr.kernels.boxes.layout import COLUMN, LEFT, MISSING, SPLIT, goes_left
 from skattr.kernels.compiled import inlined
-from skattr.kernels.lines.vectors import number, put
+from skattr.kernels.lines.vectors import load, nonzero, number, put, spread, store, times_plus
 
 WIDE = 16  # bits of keys and of sets of players beyond which there are no tables of them
 SIX = np.uint64(6)
+TILE = 2048  # rows whose keys are filled together
+SCANNED = 4  # keys per background row up to which the weights of all keys are looked at
 LANES = 4  # parallel counts of a key: rows of the same key would wait for each other
 
 
@@ -28,10 +30,10 @@ class Twig(NamedTuple):
     above: np.ndarray  # (splits + 1, 2) the split above each split, -1 if none, and its outcome
     bit: np.ndarray  # (splits + 1,) the player of each split, as a bit
     boxes: np.ndarray  # (splits + 1, 3) each box, the split above it, and its outcome
-    key_of: np.ndarray  # (n,) the key of each row
-    z_keys: np.ndarray  # (n,) the keys of background rows, ascending
+    key_of: np.ndarray  # (n,) the key of each row, or its number
+    z_keys: np.ndarray  # (n,) the keys of background rows
     z_weights: np.ndarray  # (n,) and their weights
-    x_keys: np.ndarray  # (n,) the keys of explained rows, ascending
+    x_keys: np.ndarray  # (n,) the keys of explained rows
     sums: np.ndarray  # (n, …) and their values
 
 
@@ -48,7 +50,7 @@ class Tables(NamedTuple):
     """Tables of all keys, and of all sets of players; weights are 0 when they are not in use."""
 
     key_weights: np.ndarray  # (LANES · size,) of background rows
-    key_places: np.ndarray  # (size,) the row of `Twig.sums`
+    key_places: np.ndarray  # (size,) the row of `Twig.sums`, or -1
     set_weights: np.ndarray  # (size,) of background rows that fail exactly these players
     set_places: np.ndarray  # (size,) the row of `set_sums`, or -1
     listed: np.ndarray  # (size,) the sets that background rows fail, ascending
@@ -79,7 +81,7 @@ def new_tables(size, n, width):
     """Return tables of keys and sets below `size`, of which up to n explained rows are asked."""
     bits = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little")
     return Tables(
-        np.zeros(LANES * size), np.zeros(size, np.int32), np.zeros(size),
+        np.zeros(LANES * size), np.full(size, -1, np.int32), np.zeros(size),
         np.full(size, -1, np.int32), np.zeros(size, np.int64), np.zeros(n, np.int64),
         np.zeros((n, width)), bits.astype(float),
     )  # fmt: skip
@@ -107,34 +109,38 @@ def list_marked(size, marks, mark_words, pages, page_words, listed):
 
 
 @inlined
-def _fill_keys(
+def fill_keys(
     nodes, twig_nodes, n_splits, sets, is_set, n_bits,
     codes, failed, ids, n, lists, level, key_of,
 ):  # fmt: skip
-    """Fill the keys of rows."""
-    for i in range(n):
-        key_of[i] = failed[level, i]
-    for s in range(n_splits):
-        node = twig_nodes[s]
-        k = nodes[node, COLUMN]
-        one = np.int32(1 << (n_bits + s))
-        none = np.int32(0)
-        if is_set[k]:
-            for i in range(n):
-                row = i if lists < 0 else ids[lists, i]
-                goes = goes_left(nodes, node, sets, is_set, codes[k, row])
-                key_of[i] |= none if goes else one
-            continue
-        low = 1 - nodes[node, MISSING]
-        split = nodes[node, SPLIT]
-        if lists < 0:
-            for i in range(n):
-                goes = (codes[k, i] >= low) & (codes[k, i] <= split)
-                key_of[i] |= none if goes else one
-        else:
-            for i in range(n):
-                c = codes[k, ids[lists, i]]
-                key_of[i] |= none if (c >= low) & (c <= split) else one
+    """Fill the keys of rows; a tile of them stays in the nearest cache for all splits."""
+    for begin in range(0, n, TILE):
+        end = min(begin + TILE, n)
+        keys, above = key_of[begin:end], failed[level, begin:end]
+        for i in range(end - begin):
+            keys[i] = above[i]
+        for s in range(n_splits):
+            node = twig_nodes[s]
+            k = nodes[node, COLUMN]
+            one = np.int32(1 << (n_bits + s))
+            none = np.int32(0)
+            if is_set[k]:
+                for i in range(end - begin):
+                    row = begin + i if lists < 0 else np.int64(ids[lists, begin + i])
+                    goes = goes_left(nodes, node, sets, is_set, codes[k, row])
+                    keys[i] |= none if goes else one
+                continue
+            low = np.int32(1 - nodes[node, MISSING])
+            split = np.int32(nodes[node, SPLIT])
+            if lists < 0:
+                own = codes[k, begin:end]
+                for i in range(end - begin):
+                    keys[i] |= none if (own[i] >= low) & (own[i] <= split) else one
+            else:
+                rows = ids[lists, begin:end]
+                for i in range(end - begin):
+                    c = codes[k, rows[i]]
+                    keys[i] |= none if (c >= low) & (c <= split) else one
 
 
 @inlined
@@ -195,36 +201,93 @@ def count_keys(n_bits, n_splits, n_players, bit):
 
 
 @inlined
+def _list_weighted(step, key_weights, z_keys, z_weights):
+    """List the keys below `step` that have a weight, with its sum over lanes; set all to 0."""
+    n = np.int64(0)
+    one, none = spread(1.0), spread(0.0)
+    for first in range(0, step, 8):
+        sums = load(key_weights, first)
+        for lane in range(1, LANES):
+            at = lane * step + first
+            sums = times_plus(one, load(key_weights, at), sums)
+            store(key_weights, at, none)
+        word = nonzero(sums)
+        if word == ZERO:
+            continue
+        store(key_weights, first, sums)
+        while word != ZERO:
+            key = first + lowest(word)
+            z_keys[n] = key
+            z_weights[n] = number(key_weights, key)
+            n += 1
+            word &= word - ONE
+        store(key_weights, first, none)
+    return n
+
+
+@inlined
+def number_keys(key_of, n, places, keys):
+    """List the keys of n rows and put their numbers in their place; return how many there are.
+
+    `places` are -1 when they are not in use.
+    """
+    n_keys = np.int64(0)
+    for i in range(n):
+        key = np.uint64(key_of[i])
+        at = places[key]
+        if at < 0:
+            at = np.int32(n_keys)
+            places[key] = at
+            keys[n_keys] = np.int64(key)
+            n_keys += 1
+        key_of[i] = at
+    for i in range(n_keys):
+        places[keys[i]] = -1
+    return n_keys
+
+
+@inlined
+def list_background_keys(
+    nodes, twig_nodes, n_splits, node_sets, is_set, n_bits, weights, level,
+    codes, failed, ids, n, lists, key_of, keys, key_sums, key_weights, key_places,
+):  # fmt: skip
+    """List the keys of background rows with their weights; return how many there are."""
+    fill_keys(
+        nodes, twig_nodes, n_splits, node_sets, is_set, n_bits,
+        codes, failed, ids, n, lists, level, key_of,
+    )  # fmt: skip
+    step = max(np.int64(1) << (n_bits + n_splits), np.int64(8))
+    if step > SCANNED * n:
+        n_keys = number_keys(key_of, n, key_places, keys)
+        for i in range(n_keys):
+            key_sums[i] = 0.0
+        for i in range(n):
+            row = i if lists < 0 else np.int64(ids[lists, i])
+            key_sums[np.uint64(key_of[i])] += number(weights, row)
+        return n_keys
+    for i in range(n):
+        row = i if lists < 0 else np.int64(ids[lists, i])
+        at = np.int64(np.uint64(key_of[i])) + step * (row & (LANES - 1))
+        put(key_weights, at, number(key_weights, at) + number(weights, row))
+    return _list_weighted(step, key_weights, keys, key_sums)
+
+
+@inlined
 def list_keys(
     nodes, twig_nodes, n_splits, node_sets, is_set, n_bits, weights, level,
     z_codes, z_failed, z_ids, nz, lz, x_codes, x_failed, x_ids, nx, lx,
-    key_of, z_keys, z_weights, x_keys, key_weights, mark, mark_words, pages, page_words,
+    key_of, z_keys, z_weights, x_keys, key_weights, key_places,
+    mark, mark_words, pages, page_words,
 ):  # fmt: skip
     """List the keys of background rows with their weights, and those of explained rows.
 
     Return how many there are of both; `key_of` then has the keys of the explained rows.
     """
-    n_keys = np.int64(1) << (n_bits + n_splits)
-    _fill_keys(
-        nodes, twig_nodes, n_splits, node_sets, is_set, n_bits,
-        z_codes, z_failed, z_ids, nz, lz, level, key_of,
+    n_z = list_background_keys(
+        nodes, twig_nodes, n_splits, node_sets, is_set, n_bits, weights, level,
+        z_codes, z_failed, z_ids, nz, lz, key_of, z_keys, z_weights, key_weights, key_places,
     )  # fmt: skip
-    for i in range(nz):
-        row = i if lz < 0 else np.int64(z_ids[lz, i])
-        key = np.uint64(key_of[i])
-        mark[key] = 1
-        pages[key >> SIX] = 1
-        at = LANES * np.int64(key) + (row & (LANES - 1))
-        put(key_weights, at, number(key_weights, at) + number(weights, row))
-    n_z = list_marked(n_keys, mark, mark_words, pages, page_words, z_keys)
-    for i in range(n_z):
-        at = LANES * z_keys[i]
-        total = 0.0
-        for lane in range(LANES):
-            total += key_weights[at + lane]
-            key_weights[at + lane] = 0.0
-        z_weights[i] = total
-    _fill_keys(
+    fill_keys(
         nodes, twig_nodes, n_splits, node_sets, is_set, n_bits,
         x_codes, x_failed, x_ids, nx, lx, level, key_of,
     )  # fmt: skip
@@ -232,6 +295,7 @@ def list_keys(
         key = np.uint64(key_of[i])
         mark[key] = 1
         pages[key >> SIX] = 1
+    n_keys = np.int64(1) << (n_bits + n_splits)
     n_x = list_marked(n_keys, mark, mark_words, pages, page_words, x_keys)
     return n_z, n_x
 
