@@ -13,6 +13,8 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from skattr._inputs import modules
 from skattr._utils.messages import brief
 
+MOST_NAMES = 12  # outputs that are all named
+
 
 def check(estimator: Any) -> None:
     """Raise an error if the estimator is not a model."""
@@ -54,8 +56,12 @@ def output_in_words(scale: str, names: Sequence[str]) -> str:
     --------
     >>> output_in_words("prediction", ["prediction"]), output_in_words("probability", ["a", "b"])
     ('prediction', 'probability of a, b')
+    >>> output_in_words("prediction", [f"y{j}" for j in range(200)])
+    'prediction of y0, y1, y2, … (200 outputs)'
     """
     outputs, scale = ", ".join(names), scale or "output"
+    if len(names) > MOST_NAMES:
+        outputs = f"{', '.join(names[:3])}, … ({len(names)} outputs)"
     return outputs if outputs == scale else f"{scale} of {outputs}"
 
 

@@ -12,7 +12,8 @@ An engine declares what it serves and what it gives, as class attributes:
   addends;
 - `counts_rows`: whether it depends on the number of background rows that it is preferred;
 - `computes_mean`: whether `mean` returns the integral against the reference of the measure;
-- `smooth`: whether its curves vary between the thresholds of the model.
+- `smooth`: whether its curves vary between the thresholds of the model;
+- `row_by_row`: whether explained rows share no evaluations, so that blocks of them cost the same.
 
 What depends on model and measure is computed in `prepare`, what depends on x in `integrate`. A
 state consists of numpy arrays, plain containers and our own classes, so that it pickles.
@@ -234,6 +235,7 @@ class Engine(BaseEstimator):
     counts_rows = False
     computes_mean = True
     smooth = False
+    row_by_row = False
 
     def refuses(self, pieces: Pieces, measure: Measure) -> str | None:
         """Return why this engine cannot be used, or None if it can.

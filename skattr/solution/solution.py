@@ -113,7 +113,8 @@ class Solution:
                 *self._request(frames.take_rows(X, block), pieces, chosen, options)
             )
 
-        if model.grid is None:  # all rows at once, as equal values share evaluations
+        shared = any(not t.engine.row_by_row for t in self.all_terms)
+        if integrated and model.grid is None and shared:  # rows of equal values share evaluations
             result = values(slice(len(X)))
         else:
             # engines that integrate use the workers themselves

@@ -1,5 +1,6 @@
 """Linear and additive models: the library equals the definition, which only asks the model."""
 
+import tracemalloc
 import warnings
 from functools import partial
 
@@ -229,6 +230,20 @@ def test_what_the_model_ignores_gets_the_mean_to_the_last_bit(measure):
     centred = explanation.centered().values
     assert (centred[:, [0, 2]] == 0.0).all()
     assert (centred[:, 1] != 0.0).any()
+
+
+def test_many_outputs_take_little_more_memory_than_the_result(monkeypatch):
+    monkeypatch.setattr("skattr.solution.read_model.BLOCK", 2**17)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(10_000, 5))
+    model = linear_model.LinearRegression().fit(X, X @ rng.normal(size=(5, 100)))
+    explainer = MeasureExplainer(model).fit(X[:100])
+    tracemalloc.start()
+    values = explainer.explain(X, predictions=False).values
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 2 * values.nbytes
+    assert "(100 outputs)" in explainer.describe()
 
 
 def test_describe():

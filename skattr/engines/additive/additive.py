@@ -40,6 +40,7 @@ class AdditiveTerms(Engine):
     kind = Additive
     views = ("rows", "factors")
     gives = "exact; groups"
+    row_by_row = True
 
     @override
     def objection(self, pieces: Additive, measure: Measure) -> str | None:

@@ -28,6 +28,7 @@ class AffineMeans(Engine):
     views = ("centers",)
     gives = "exact, if all terms are affine; groups"
     computes_mean = False
+    row_by_row = True
 
     @override
     def objection(self, pieces: Additive, measure: Measure) -> str | None:
