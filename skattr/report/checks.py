@@ -103,7 +103,7 @@ def _small(error: float) -> str:
 
 def _errors(explanation: Explanation) -> Note:
     if explanation.std_error is None:
-        return Note("Error bars", "none: the values are exact up to rounding", "ok")
+        return Note("Errors of sampling", "none: the values are exact up to rounding", "ok")
     error = explanation.std_error
     text = f"standard errors: median {small(np.median(error))}, largest {small(error.max())}"
-    return Note("Error bars", text, "info")
+    return Note("Errors of sampling", text, "info")
