@@ -2,7 +2,7 @@
 
 Cost: CPU seconds of one thread, the best of several warm calls, with folds over without. Coverage:
 backgrounds are drawn from a population of rows, and the truth is the exact value for the whole
-population, so that there is no error but that of the background. A number in parentheses is a limit
+population, so that the only error is that of the background. A number in parentheses is a limit
 that must hold.
 """
 
