@@ -101,7 +101,7 @@ def compute(explainer: MeasureExplainer, X: pd.DataFrame) -> list[np.ndarray]:
     if not isinstance(pieces, Boxes) or not {"rows", "factors"} & {*explainer.measure_.views}:
         return values
     values.append(explainer.explain_pairs(X[:3]).values)
-    for function in explainer._pairs.functions():
+    for function in explainer._fitting.pairs.functions():
         assert isinstance(function, ByTwoCodes)
         first, second = (pieces.grid.encode(X[:3])[k] for k in function.columns)
         axes = function.first, function.second

@@ -17,7 +17,7 @@ import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from skattr._inputs import frames
-from skattr._inputs.checks import position, positions, realign
+from skattr._inputs.checks import position, positions
 from skattr._inputs.points import one_row
 from skattr._utils.messages import brief
 from skattr.curves import Curves
@@ -100,12 +100,12 @@ def counterfactual(
     model = explainer._model
     names = model.names
     table = _as_table(row, model)
-    rows = explainer._rows(realign(table, names) if model.named else table)
+    rows = explainer._aligned(table)
     chosen = positions(features, names, "features")
     limits = _read_bounds(bounds, names, model.row.X)
     goal = Goal.of(target, output, model)
-    curves = curves_of_rows(explainer._solution, explainer._seen, rows, table, chosen)
-    seen = explainer._pairs
+    curves = curves_of_rows(explainer._solution, explainer._fitting.seen, rows, table, chosen)
+    kept = explainer._fitting.pairs
     lines: list[tuple[int, tuple[Any, ...]]] = []
     values = frames.to_list(frames.column(rows, chosen[0])) if chosen else []
     before = [
@@ -113,7 +113,7 @@ def counterfactual(
         for one, value in zip(curves[0].each() if values else (), values, strict=True)
     ]
     for k, of_column in zip(chosen, curves, strict=True):
-        column = Column.of(k, model.row.X, seen.background, seen.weights, limits.get(k))
+        column = Column.of(k, model.row.X, kept.background, kept.weights, limits.get(k))
         lines += _lines(of_column, column, frames.to_list(frames.column(rows, k)), before, goal)
     order = sorted(range(len(lines)), key=lambda i: lines[i][0])
     frame = pd.DataFrame([lines[i][1] for i in order], columns=COLUMNS)

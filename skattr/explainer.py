@@ -3,64 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from inspect import signature
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import (
-    _check_feature_names_in,
-    _check_sample_weight,
-    check_is_fitted,
-)
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from skattr._files.versions import check_version
 from skattr._inputs import frames, models
 from skattr._inputs.checks import (
+    Domain,
     attributions,
-    check_n_folds,
     check_parameters,
     check_X,
     positions,
-    read_domain,
     realign,
     takes_missing,
 )
 from skattr._inputs.pairs import read_pairs
 from skattr._utils.messages import brief, check_flag
+from skattr._utils.parameters import changed_parameters
 from skattr._version import __version__
-from skattr.attributions import Attributions
 from skattr.curves import Curve, Curves, Surface
 from skattr.engines import Engine, RunOptions
-from skattr.engines.boxes.fold_sums import FoldSums
 from skattr.explanation import Explanation
 from skattr.measures import Measure, as_measure
-from skattr.measures.background import Background, check_weights, drop_zero_weights
-from skattr.measures.base import as_terms, copy_terms
+from skattr.measures.background import drop_zero_weights, read_weights
+from skattr.measures.base import Terms, as_terms, copy_terms
 from skattr.pieces import Pieces
-from skattr.solution.batches import Batch, Plan
 from skattr.solution.column_curves import column_curve
 from skattr.solution.complements import solve_complements
 from skattr.solution.description import describe, notes
-from skattr.solution.explanations import (
-    ImportanceByFold,
-    as_explanation,
-    explanation_of_pairs,
-    one_output,
-)
-from skattr.solution.fold_solutions import add_errors
-from skattr.solution.fold_tables import drop_folds, fold_sums, n_folds
-from skattr.solution.folds import first_folds
+from skattr.solution.explanations import explain_rows, join_singles, one_output
+from skattr.solution.fitting import Fitting
 from skattr.solution.ice import ice
-from skattr.solution.pair_solutions import PairSolutions
-from skattr.solution.planning import fit_to, plan_and_prepare
 from skattr.solution.read_model import ReadModel
-from skattr.solution.solution import solve
+from skattr.solution.solution import Solution
 from skattr.solution.surfaces import column_pair, pair_surface
-from skattr.solution.terms import Fit, Term
 
 
 def _can_add_batches(explainer: MeasureExplainer) -> bool:
@@ -207,58 +188,9 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         -------
         self
         """
-        self._solve(self._first_batch(X, y, sample_weight))
+        measures, X, weights = self._begin(X, y, sample_weight)
+        self._finish(self._fitting.fit(measures, X, weights, self._options()))
         return self
-
-    def _first_batch(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        ranges: dict[int, Any] | None = None,
-        n_rows: int | None = None,
-        in_batches: bool = False,
-    ) -> Batch:
-        """Read the model, choose the engines, and prepare all terms on rows of the background.
-
-        If there are more rows, `ranges` are those of columns of all rows, where they are needed,
-        and `n_rows` is the number of all rows, if it is known.
-        """
-        check_parameters(self)
-        for name in [name for name in vars(self) if name.endswith("_") or name == "_solution"]:
-            delattr(self, name)  # a fit that fails leaves no state behind
-        models.check(self.estimator)
-        measures = copy_terms(as_measure(self.measure))
-        X = check_X(self, X, reset=True)
-        weights = _weights(sample_weight, X)
-        names = frames.labels(X)
-        self.estimator_ = models.fitted(self.estimator, X, y, sample_weight)
-        models.check_width(self.estimator_, names)
-        self._attributions = attributions(self.groups, names)
-        self._domain, self._ranges = read_domain(self.domain, names), ranges or {}
-        X, weights = drop_zero_weights(X, weights)
-        self._seed = int(check_random_state(self.random_state).randint(2**31))
-        self._model = ReadModel(self.estimator_, X, self.output, self.output_names)
-        if ranges is None and not in_batches:
-            check_n_folds(self.folds, len(X))
-        pieces, options = self._model.pieces, self._options()
-        folded = replace(
-            options,
-            in_parts=ranges is not None,
-            n_rows=n_rows,
-            folds=first_folds(self.folds, len(X), in_batches),
-        )
-        terms = plan_and_prepare(
-            pieces, measures, self._attributions, folded, self._fit(X, weights)
-        )
-        self._n_folds = n_folds(self.folds, terms, folded)
-        batch = Batch.of(self._model, terms, X)
-        self._pairs = PairSolutions()
-        if ranges is None:
-            self._pairs = PairSolutions(X, weights, self.folds)
-            background = Background(X, weights, pieces.levels)
-            batch.folds = self._plan(terms).prepare_folds(terms, background, folded.folds)
-        return batch
 
     @available_if(_can_add_batches)
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -276,25 +208,14 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         -------
         self
         """
-        if not self.__sklearn_is_fitted__():
-            batch = self._first_batch(X, y, sample_weight, in_batches=True)
-            self._solve(batch, more_follow=True)
-            self._pairs = PairSolutions()
-            try:
-                self._model.refuse_open_columns()
-            except ValueError:
-                del self._solution
-                raise
-            return self
-        self._model.refuse_open_columns()
-        X = self._rows(X)
-        plan = self._plan(self._solution.all_terms)
-        known = Batch(self._solution.all_terms, self._seen, self._folded)
-        if self.keeps_background_:  # of which `fit` kept the rows, but not the sums
-            known = plan.prepare(*self._pairs.rows())
-        batch = plan.prepare(X, _weights(sample_weight, X), self._seen.n_rows)
-        self._pairs = PairSolutions()
-        self._solve(known.merge(batch), more_follow=True)
+        if self.__sklearn_is_fitted__():
+            X = self._rows(X)
+            weights = read_weights(sample_weight, X)
+            solution = self._fitting.fit_next(X, weights, self._options())
+        else:
+            measures, X, weights = self._begin(X, y, sample_weight)
+            solution = self._fitting.fit_first(measures, X, weights, self._options())
+        self._finish(solution)
         return self
 
     def explain(self, X: Any, *, features: Any = None, predictions: bool = True) -> Explanation:
@@ -317,11 +238,9 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         check_flag("predictions", predictions)
         names = list(self._attributions.names)
         chosen = positions(features, names, "features", "attribution")
-        rows = self._aligned(X)
-        options = self._options()
-        values = self._solution.values(rows, chosen, options)
-        by_fold = ImportanceByFold(self._solution, self._aligned, options, chosen, self._fold_sums)
-        return as_explanation(self._solution, values, chosen, rows, X, predictions, by_fold)
+        rows, options = self._aligned(X), self._options()
+        sums = self._fitting.fold_sums_of(self._solution, options)
+        return explain_rows(self._solution, chosen, rows, X, options, sums, predictions)
 
     def explain_pairs(self, X: Any, *, pairs: Any = None, predictions: bool = True) -> Explanation:
         """Return the attributions of pairs: what two columns do together beyond each alone.
@@ -359,12 +278,11 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self)
         wanted = read_pairs(pairs, self._attributions, self._model.names)
         singles = self.explain(X, predictions=predictions)
-        rows = self._aligned(X)
-        options = self._options()
-        solution, chosen = self._pairs.find(self._solution, wanted, options, self._fit)
-        values = solution.values(rows, chosen, options)
-        by_fold = ImportanceByFold(solution, self._aligned, options, chosen, self._fold_sums)
-        return explanation_of_pairs(solution, values, chosen, rows, X, singles, by_fold)
+        rows, options = self._aligned(X), self._options()
+        solution, chosen = self._fitting.solve_pairs(self._solution, wanted, options)
+        sums = self._fitting.fold_sums_of(solution, options)
+        values = explain_rows(solution, chosen, rows, X, options, sums)
+        return join_singles(values, singles, solution)
 
     def transform(self, X: Any) -> np.ndarray:
         """Return the attributions as an array, (n, g), or (n, k·g) output by output.
@@ -411,7 +329,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
             One of several outputs; all by default.
         """
         check_is_fitted(self)
-        curve = column_curve(self._solution, self._seen, feature, self._options())
+        curve = column_curve(self._solution, self._fitting.seen, feature, self._options())
         return curve if output is None else curve.select(output)
 
     def ice(self, X: Any, feature: Any) -> Curves:
@@ -428,8 +346,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
             The column, by name or, if no column has that name, by position.
         """
         check_is_fitted(self)
-        rows = self._rows(realign(X, self._model.names) if self._model.named else X)
-        return ice(self._solution, self._seen, rows, X, feature)
+        return ice(self._solution, self._fitting.seen, self._aligned(X), X, feature)
 
     def surface(self, a: Any, b: Any, output: Any = None) -> Surface:
         """Return the exact attribution of two columns together as a function of their values.
@@ -452,9 +369,9 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
                [10., 12., 14.]])
         """
         check_is_fitted(self)
-        pairs = column_pair(a, b, self._solution)
-        solution, (p,) = self._pairs.find(self._solution, pairs, self._options(), self._fit)
-        surface = pair_surface(self._solution, self._seen, solution, p, (a, b), self._options())
+        options, pairs = self._options(), column_pair(a, b, self._solution)
+        solution, (p,) = self._fitting.solve_pairs(self._solution, pairs, options)
+        surface = pair_surface(self._solution, self._fitting.seen, solution, p, (a, b), options)
         return surface if output is None else surface.select(output)
 
     def with_measure(self, measure: Measure | str, *, engine: str | Engine = "auto") -> Self:
@@ -483,7 +400,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
             raise ValueError(
                 "with_measure needs the background, of which partial_fit keeps no rows; use fit"
             )
-        X, weights = self._pairs.rows()
+        X, weights = self._fitting.pairs.rows()
         changed = {"estimator": self.estimator_, "measure": measure, "engine": engine}
         explainer = type(self)(**{**self.get_params(deep=False), **changed})
         return explainer.fit(X, sample_weight=weights)
@@ -491,7 +408,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
     def describe(self) -> str:
         """Return a few lines about the model, the engines and their cost."""
         check_is_fitted(self)
-        return describe(self._solution, self._options(), self._pairs.solutions)
+        return describe(self._solution, self._options(), self._fitting.pairs.solutions)
 
     @property
     def pieces_(self) -> Pieces:
@@ -503,59 +420,43 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
     def keeps_background_(self) -> bool:
         """Whether the background rows are kept, which pairs need; `partial_fit` keeps none."""
         check_is_fitted(self)
-        return self._pairs.background is not None
+        return self._fitting.keeps_rows
 
     @property
     def column_ranges_(self) -> dict[Any, tuple[float, float]]:
         """The range of the background in each column of numbers whose values are kept."""
         check_is_fitted(self)
-        return self._seen.ranges(self._model)
+        return self._fitting.seen.ranges(self._model)
 
-    def _complements(self) -> Callable[[Any], np.ndarray]:
-        """Return the function of rows that computes, for each attribution, that of all others."""
-        options = self._options()
-        solution = solve_complements(self._solution, self._pairs, options, self._fit)
-        chosen = range(len(self._attributions))
-        return lambda X: solution.values(self._aligned(X), chosen, options).values
+    def _begin(self, X: Any, y: Any, sample_weight: Any) -> tuple[Terms, Any, np.ndarray]:
+        """Check everything, and read the model with the first rows of the background.
 
-    def _fit(self, X: Any, weights: np.ndarray, attributions: Attributions | None = None) -> Fit:
-        """Return the function that fits measures to background rows."""
-        background = Background(X, weights, self._model.pieces.levels)
-        domain = self._domain_of(background)
-        return fit_to(background, domain, attributions or self._attributions)
+        Returns the unfitted terms of the measure, the rows of positive weight, and their weights.
+        """
+        check_parameters(self)
+        self._forget()
+        models.check(self.estimator)
+        measures = copy_terms(as_measure(self.measure))
+        X = check_X(self, X, reset=True)
+        weights = read_weights(sample_weight, X)
+        names = frames.labels(X)
+        self.estimator_ = models.fitted(self.estimator, X, y, sample_weight)
+        models.check_width(self.estimator_, names)
+        self._attributions = attributions(self.groups, names)
+        domain = Domain.read(self.domain, names)
+        X, weights = drop_zero_weights(X, weights)
+        self._seed = int(check_random_state(self.random_state).randint(2**31))
+        self._model = ReadModel(self.estimator_, X, self.output, self.output_names)
+        self._fitting = Fitting(self._model, self._attributions, domain, self.folds)
+        return measures, X, weights
 
-    def _domain_of(self, background: Background) -> dict[int, tuple[float, float]]:
-        """Return the domain; an array has a row for columns of levels too, which do not count."""
-        named = isinstance(self.domain, dict)  # a dict that names a column of levels is a mistake
-        given = {k: side for k, side in self._domain.items() if named or not background.levels[k]}
-        return {k: side for k, side in self._ranges.items() if not background.levels[k]} | given
+    def _forget(self) -> None:
+        """Delete the fitted state, so that a fit that fails leaves none of it behind."""
+        for name in [name for name in vars(self) if name.endswith("_") or name == "_solution"]:
+            delattr(self, name)
 
-    def _plan(self, terms: list[Term]) -> Plan:
-        """Return the plan by which all batches of the background are prepared."""
-        row = Background(self._model.row.X, np.ones(1), self._model.pieces.levels)
-        return Plan(
-            self._model, self._attributions, terms, self._domain_of(row), self._options(),
-            self._n_folds,
-        )  # fmt: skip
-
-    def _fold_sums(self) -> FoldSums | None:
-        """Return the sums of all folds, which `fit` does not keep."""
-        if not self.keeps_background_:
-            return fold_sums(self._solution.all_terms)
-        plan = self._plan(self._solution.all_terms)
-        return fold_sums(plan.prepare(*self._pairs.rows(), first=None).terms)
-
-    def _solve(self, batch: Batch, more_follow: bool = False) -> None:
-        """Solve the terms that are prepared on all rows, and set the public attributes."""
-        self._seen = batch.seen
-        self._model.name_seen_levels(batch.seen.levels)
-        solution = solve(self._model, self._attributions, batch.terms, self._options())
-        add_errors(solution, self.folds, batch.folds, self._options())
-        self._folded = batch.folds if more_follow else None
-        if not more_follow:
-            drop_folds(batch.terms)
-            for term in batch.terms if self._pairs.background is not None else []:
-                term.compact()  # the sums can be had again
+    def _finish(self, solution: Solution) -> None:
+        """Set the solution and the public attributes."""
         self._solution = solution
         self.measure_ = solution.measure
         self.engine_ = solution.engine_names
@@ -564,9 +465,18 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         self.spread_ = solution.spread
         self.output_names_ = list(self._model.output.names)
         self.column_names_ = list(self._model.names)
-        self.n_background_ = self._seen.n_rows
+        self.n_background_ = self._fitting.seen.n_rows
         self.notes_ = notes(solution)
         self.refuted_ = self._model.refuted
+
+    def _complements(self) -> Callable[[Any], np.ndarray]:
+        """Return the function of rows that computes, for each attribution, that of all others."""
+        options = self._options()
+        solution = solve_complements(
+            self._solution, self._fitting.pairs, options, self._fitting.fit_of
+        )
+        chosen = range(len(self._attributions))
+        return lambda X: solution.values(self._aligned(X), chosen, options).values
 
     def _aligned(self, X: Any) -> Any:
         """Validate rows whose columns may be in another order."""
@@ -583,12 +493,10 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         )  # fmt: skip
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        known = signature(type(self)).parameters
         changed = [
             # tables are shown by their shape
             f"{name}={brief(value) if len(getattr(value, 'shape', ())) else repr(value)}"
-            for name, value in self.get_params(deep=False).items()
-            if value is not known[name].default
+            for name, value in changed_parameters(self).items()
         ]
         return f"{type(self).__name__}({', '.join(changed)})"
 
@@ -609,9 +517,3 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         tags.input_tags.sparse = False
         tags.input_tags.allow_nan = takes_missing(self.estimator)
         return tags
-
-
-def _weights(sample_weight: Any, X: Any) -> np.ndarray:
-    # a copy: states may keep the weights, and users may change theirs
-    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, copy=True)
-    return check_weights(weights, len(X))

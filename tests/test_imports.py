@@ -140,7 +140,7 @@ def test_an_unknown_name():
         exec("from skattr import nothing")
 
 
-PRIVATE = ("_attributions", "_model", "_points", "_seen", "_solution", "_solved", "_terms")
+PRIVATE = ("_attributions", "_fitting", "_model", "_points", "_solution", "_solved", "_terms")
 
 # A module may import those of earlier layers, but none of its own layer or of later ones.
 LAYERS = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
@@ -170,6 +171,30 @@ def positions(chosen: Any, names: list, where: str, what: str = "column") -> lis
     if not wanted:
         raise ValueError(f"{where} must be a list of {what}s, got {brief(chosen)}")
     return [position(name, names, where, what) for name in wanted]
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The domain as the user gave it: position of a column → (low, high)."""
+
+    sides: dict[int, tuple[float, float]]
+    named: bool  # by column; an array has a row for every column, those of levels too
+
+    @classmethod
+    def read(cls, domain: Any, names: list) -> Domain:
+        """Read an array (d, 2) or a dict."""
+        return cls(read_domain(domain, names), isinstance(domain, dict))
+
+    def of_numbers(
+        self, levels: np.ndarray, ranges: dict[int, tuple[float, float]] | None = None
+    ) -> dict[int, tuple[float, float]]:
+        """Return the domain without columns of levels, unless they are named, which is a mistake.
+
+        `levels` (d,) tells which columns hold levels; `ranges` are for columns that were not given.
+        """
+        numbers = {k: side for k, side in (ranges or {}).items() if not levels[k]}
+        given = {k: side for k, side in self.sides.items() if self.named or not levels[k]}
+        return numbers | given
 
 
 def read_domain(domain: Any, names: list) -> dict[int, tuple[float, float]]:

@@ -18,6 +18,7 @@ from skattr.distributed.work import Counting, Preparing, Sketching, split_weight
 from skattr.measures import as_measure
 from skattr.measures.base import as_terms
 from skattr.solution.batches import Batch
+from skattr.solution.terms import Term
 
 HEAD = 1_000  # rows on which the model is read and compared with its predictions
 SAMPLE = 50_000  # rows from which measures are learned that need rows together
@@ -42,26 +43,28 @@ def fit_frame(explainer: Any, frame: Any, weight: Any) -> Any:
     assert rows is not None
     ranges = sketch.domain() if sketch is not None and two_passes else {}
     n_rows = None if sketch is None else sketch.n_rows
-    first = explainer._first_batch(rows[0], None, rows[1], ranges, n_rows)
-    if n_rows is None and any(term.engine.counts_rows for term in first.terms):
-        n_rows = _count(source, weight)
-        first = explainer._first_batch(rows[0], None, rows[1], ranges, n_rows)
-    explainer._ranges = {}  # those of terms that add up grow with the batches, also later ones
+    measures, X, weights = explainer._begin(rows[0], None, rows[1])
+    fitting, options = explainer._fitting, replace(explainer._options(), n_rows=n_rows)
+    terms = fitting.learn(measures, X, weights, ranges, options)
+    if n_rows is None and any(term.engine.counts_rows for term in terms):
+        options = replace(options, n_rows=_count(source, weight))
+        terms = fitting.learn(measures, X, weights, ranges, options)
     try:
-        explainer._model.refuse_open_columns("distributed.fit")
-        explainer._solve(_all_rows(explainer, first, source, weight, sketch))
+        fitting.model.refuse_open_columns("distributed.fit")
+        whole = _all_rows(explainer, terms, source, weight, sketch)
+        explainer._finish(fitting.solve(whole, explainer._options()))
     except BaseException:
-        for name in [name for name in vars(explainer) if name.endswith("_") or name == "_solution"]:
-            delattr(explainer, name)
+        explainer._forget()
         raise
     return explainer
 
 
 def _all_rows(
-    explainer: Any, first: Batch, source: Source, weight: Any, sketch: Sketch | None
+    explainer: Any, terms: list[Term], source: Source, weight: Any, sketch: Sketch | None
 ) -> Batch:
     """Return the terms prepared on all rows."""
-    plan = explainer._plan([_described(term, sketch) for term in first.terms])
+    described = [_described(term, sketch) for term in terms]
+    plan = explainer._fitting.plan(described, explainer._options())
     if source.remote:
         plan = replace(plan, options=replace(plan.options, n_jobs=1, verbose=0))
     whole = source.reduce(Preparing(plan, weight, source.part))
@@ -70,7 +73,7 @@ def _all_rows(
     return plan.finish(whole)
 
 
-def _described(term: Any, sketch: Sketch | None) -> Any:
+def _described(term: Term, sketch: Sketch | None) -> Term:
     """Return a term that says how many rows it was learned from, if that is not all."""
     measure = term.measure
     if sketch is None or measure.adds_up or measure.of_ranges or sketch.n_rows <= sketch.size:

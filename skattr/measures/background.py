@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import _check_sample_weight
 
 from skattr._inputs import frames
 
@@ -46,6 +47,15 @@ def as_background(X: Any, sample_weight: Any = None) -> Background:
     X = frames.as_table(X, "the background")
     weights = np.ones(len(X)) if sample_weight is None else np.asarray(sample_weight, float)
     return Background(X, check_weights(weights, len(X)))
+
+
+def read_weights(sample_weight: Any, X: Any) -> np.ndarray:
+    """Return the weights of the rows of X, 1 if there are none.
+
+    They are a copy: states may keep them, and users may change theirs.
+    """
+    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, copy=True)
+    return check_weights(weights, len(X))
 
 
 def drop_zero_weights(X: Any, weights: np.ndarray) -> tuple[Any, np.ndarray]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from inspect import signature
 from typing import Any
 
 import numpy as np
 
 from skattr._files.storage import PicklableTable
 from skattr._inputs import frames, modules
+from skattr._utils.parameters import changed_parameters
 from skattr.measures.background import Background
 from skattr.measures.base import Measure
 from skattr.measures.empirical import Expectation
@@ -40,12 +40,8 @@ class Written(Measure):
         self.row_ = PicklableTable(frames.copy(frames.take_rows(background.X, slice(1))))
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        changed = {
-            name: value
-            for name, value in self.get_params(deep=False).items()
-            if value is not signature(type(self)).parameters[name].default
-        }
-        words = ", ".join(f"{name}={_in_words(value)}" for name, value in changed.items())
+        changed = changed_parameters(self).items()
+        words = ", ".join(f"{name}={_in_words(value)}" for name, value in changed)
         return f"{type(self).__name__}({words})"
 
     def table(self, points: Any, what: str) -> Any:

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from skattr._inputs import frames
+from skattr._inputs.checks import realign
 from skattr.engines import RunOptions
 from skattr.explanation import Explanation
 from skattr.solution.solution import Solution
-from skattr.solution.values import Values
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,10 +20,9 @@ class ImportanceByFold:
     """Computes the importances of rows with each fold of the background deleted."""
 
     solution: Solution
-    align: Callable[[Any], Any]  # rows as the user passed them → rows as the model takes them
     options: RunOptions
     chosen: list[int]  # attributions
-    again: Callable[[], Any]  # computes sums by fold again
+    fold_sums: Callable[[], Any]  # computes the sums by fold again
     output: int | None = None  # all if None
 
     def take(self, positions: Any) -> ImportanceByFold:
@@ -37,28 +36,33 @@ class ImportanceByFold:
     def importance(self, X: Any) -> np.ndarray:
         """Return the importances, (G, g), or (G, g, k) for several outputs."""
         assert self.solution.folds is not None
-        self.solution.folds.restore(self.again)
-        found = self.solution.importance_by_fold(self.align(X), self.chosen, self.options)
+        self.solution.folds.restore(self.fold_sums)
+        model = self.solution.model
+        rows = model.as_background(realign(X, model.names) if model.named else X)
+        found = self.solution.importance_by_fold(rows, self.chosen, self.options)
         return one_output(found) if self.output is None else found[..., self.output]
 
 
-def as_explanation(
+def explain_rows(
     solution: Solution,
-    values: Values,
     chosen: list[int],
     rows: Any,
     X: Any,
-    predictions: bool,
-    by_fold: ImportanceByFold | None,
+    options: RunOptions,
+    fold_sums: Callable[[], Any],
+    predictions: bool = False,
 ) -> Explanation:
-    """Return the values of some attributions with names, predictions and support.
+    """Return the values of some attributions at rows, with names, predictions and support.
 
-    `rows` are the rows explained, X as the user passed them.
+    `rows` are the rows as the model takes them, X as the user passed them; `fold_sums` computes
+    the sums by fold again, when errors of importances need them.
     """
     model, attributions = solution.model, solution.attributions
+    values = solution.values(rows, chosen, options)
     measure, measure_name = solution.measure_names
     error = one_output(values.error)
     labels = frames.labels(rows)
+    by_fold = ImportanceByFold(solution, options, chosen, fold_sums)
     return Explanation(
         values=one_output(values.values),
         base_value=one_output(solution.base_value),
@@ -85,17 +89,8 @@ def as_explanation(
     )
 
 
-def explanation_of_pairs(
-    solution: Solution,
-    values: Values,
-    chosen: list[int],
-    rows: Any,
-    X: Any,
-    singles: Explanation,
-    by_fold: ImportanceByFold | None,
-) -> Explanation:
-    """Return the values of some pairs, with the explanation of single attributions."""
-    pairs = as_explanation(solution, values, chosen, rows, X, predictions=False, by_fold=by_fold)
+def join_singles(pairs: Explanation, singles: Explanation, solution: Solution) -> Explanation:
+    """Return the explanation of pairs together with that of single attributions."""
     return replace(
         pairs,
         predictions=singles.predictions,

@@ -46,7 +46,7 @@ def plan_and_prepare(
         except TooCostly as error:
             if is_asked_for(options.engine, error.engine):
                 raise
-            warnings.warn(f"{error}; another engine takes over", stacklevel=4)
+            warnings.warn(f"{error}; another engine takes over", stacklevel=6)
             options = replace(options, without=(*options.without, error.engine))
 
 

@@ -52,7 +52,7 @@ MOST = 5  # players, of which the oracle enumerates all coalitions
 
 def engine_of(explainer):
     """The name of the engine of the pairs that were explained."""
-    (solution,) = explainer._pairs.solutions
+    (solution,) = explainer._fitting.pairs.solutions
     (term,) = [term for term in solution.all_terms if term.coefficient]
     return term.engine.name
 
@@ -387,7 +387,7 @@ def test_sampled_values_do_not_depend_on_other_rows():
     ).fit(X)
     whole = explainer.explain_pairs(X[:8])
     assert_array_equal(explainer.explain_pairs(X[3:5]).values, whole.values[3:5])
-    (solution,) = explainer._pairs.solutions
+    (solution,) = explainer._fitting.pairs.solutions
     assert solution.all_terms[0].engine.get_params() == {"replicates": 8}
 
 

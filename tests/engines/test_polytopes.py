@@ -655,8 +655,9 @@ def test_too_many_cells_are_refused(engine):
 
 
 def test_auto_falls_back_and_says_so():
-    with pytest.warns(UserWarning, match="more than max_evals=2000 cells.*takes over"):
+    with pytest.warns(UserWarning, match="more than max_evals=2000 cells.*takes over") as record:
         explainer = fitted([40, 16], max_evals=2000, tol=0.1, random_state=0)
+    assert record[0].filename == __file__  # the line that called fit, not one of the package
     assert explainer.engine_ == ("quasi_monte_carlo",) and not explainer.exact_
     explanation = explainer.explain(table()[:2])
     exact = fitted([40, 16])

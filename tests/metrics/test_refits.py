@@ -81,7 +81,7 @@ def test_samples_are_drawn_with_replacement_and_are_the_background():
         assert explainer.n_background_ == len(np.unique(rows))
         # the mean of the background is that of the sample
         known = MeasureExplainer(lambda Z: Z[:, 0]).fit(model.X_)
-        kept, weights = explainer._pairs.rows()
+        kept, weights = explainer._fitting.pairs.rows()
         np.testing.assert_allclose(np.average(kept[:, 0], weights=weights), known.base_value_)
     counts = np.array(drawn)
     assert abs(counts.var() - (1 - 1 / N)) < 0.05  # of a multinomial draw
@@ -96,7 +96,7 @@ def test_a_background_of_rows_that_were_not_drawn():
         MeasureExplainer(Records()), Z, y, n_refits=5, background="out_of_bag", random_state=0
     )
     for explainer in found:
-        kept, weights = explainer._pairs.rows()
+        kept, weights = explainer._fitting.pairs.rows()
         seen = explainer.estimator_.X_[:, 0]
         assert {*kept[:, 0]} == {*range(N)} - {*seen}
         assert (weights == 1).all()
@@ -126,7 +126,7 @@ def test_weights_go_to_the_estimator_and_to_the_background():
             model = model[-1] if hasattr(model, "steps") else model
             rows = (model.y_ / 10).astype(int)
             np.testing.assert_array_equal(model.weights_, weights[rows])
-            kept, own = explainer._pairs.rows()
+            kept, own = explainer._fitting.pairs.rows()
             times = np.bincount(rows, minlength=N)[kept[:, 0].astype(int)]
             np.testing.assert_allclose(own, times * weights[kept[:, 0].astype(int)])
     with pytest.raises(TypeError, match=re.escape("KNeighborsRegressor.fit does not take sample")):

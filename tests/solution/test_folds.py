@@ -223,6 +223,28 @@ def test_batches_have_the_folds_of_their_positions(model):
     np.testing.assert_allclose(after_fit.explain(X[:9]).background_error, error, atol=1e-12)
 
 
+@pytest.mark.parametrize("first", ["fit", "partial_fit"])
+def test_a_later_batch_does_not_change_an_explanation(first):
+    """Errors of importances are computed when they are asked for, which may be later."""
+    X, _ = data(70, seed=8)
+    explainer, other = (MeasureExplainer(MODELS["forest"], folds=G) for _ in range(2))
+    explanation = getattr(explainer, first)(X[:30]).explain(X[:9])
+    explainer.partial_fit(X[30:])
+    wanted = getattr(other, first)(X[:30]).explain(X[:9]).importance(error=True)
+    pd.testing.assert_frame_equal(explanation.importance(error=True), wanted)
+
+
+def test_another_fit_does_not_change_an_explanation():
+    X, _ = data(60, seed=8)
+    X = pd.DataFrame(X, columns=["a", "b", "c"])
+    model = RandomForestRegressor(4, max_depth=4, random_state=0).fit(X.to_numpy(), X["a"])
+    explainer = MeasureExplainer(lambda X: model.predict(np.asarray(X)), folds=G).fit(X[:30])
+    wanted = explainer.explain(X[:9]).importance(error=True)
+    explanation = explainer.explain(X[:9])
+    explainer.fit(X[["b", "c", "a"]])
+    pd.testing.assert_frame_equal(explanation.importance(error=True), wanted)
+
+
 def test_few_rows_have_one_fold_each():
     X, _ = data(5, seed=9)
     explainer = MeasureExplainer(MODELS["forest"]).fit(X)
