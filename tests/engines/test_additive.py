@@ -16,20 +16,16 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
     KBinsDiscretizer,
-    MinMaxScaler,
-    SplineTransformer,
     StandardScaler,
 )
 
 from skattr import MeasureExplainer
 from skattr.measures import (
     Baseline,
-    Coefficient,
     Dirac,
     Expectation,
     PartialDependence,
     ProductMarginal,
-    ScaledCoefficient,
     Uniform,
 )
 from skattr.measures.factors.quadrature import mean_on
@@ -45,6 +41,7 @@ from tests.helpers.additive_models import (
 from tests.helpers.comparison import agrees as agrees_with
 from tests.helpers.promises import batches_equal_one_fit, no_bit_changes
 from tests.helpers.towns import GAPS, X
+from tests.helpers.uniform_laws import CORNERS, CURVED, integrates_behind
 from tests.oracle import Oracle
 
 pytestmark = pytest.mark.filterwarnings("ignore:Found unknown categories")
@@ -97,10 +94,6 @@ def test_uniform_laws(name):
     agrees(estimator, f, data[:9], data[20:25], Uniform(), levels=(3,))
 
 
-CORNERS = [Coefficient(), Coefficient(mass_zero=True), ScaledCoefficient(),
-           ScaledCoefficient(mass_zero=True) - Uniform(), Expectation("corner")]  # fmt: skip
-
-
 @pytest.mark.parametrize("measure", CORNERS, ids=repr)
 def test_corners(measure):
     data = X[["age", "size", "code"]]
@@ -117,31 +110,10 @@ def test_corners(measure):
                groups={"g": ["age", "code"]})  # fmt: skip
 
 
-STEPS = {
-    "splines": lambda: SplineTransformer(5, degree=2),
-    "bins": lambda: KBinsDiscretizer(
-        4, encode="onehot-dense", quantile_method="averaged_inverted_cdf"
-    ),
-    "clipped": lambda: MinMaxScaler(clip=True),
-    "exponential": lambda: FunctionTransformer(np.exp),
-}
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("name", STEPS)
-def test_uniform_laws_behind_curved_steps(name):
-    """The integral over the other column, by very many midpoints of `predict` itself."""
-    values = X[["size", "age"]].to_numpy() / [1, 20]
-    domain = np.array([[-4.0, 3.0], [0.5, 4.0]])
-    model = make_pipeline(STEPS[name](), linear_model.Ridge()).fit(values, SCORE)
-    got = MeasureExplainer(model, Uniform(), domain=domain).fit(values).explain(values[:3]).values
-    share = (np.arange(200_000) + 0.5) / 200_000
-    for i in range(3):
-        for k in range(2):
-            rows = np.tile(values[i], (len(share), 1))
-            low, high = domain[1 - k]
-            rows[:, 1 - k] = low + (high - low) * share
-            np.testing.assert_allclose(got[i, k], model.predict(rows).mean(), atol=2e-5)
+@pytest.mark.parametrize("steps", CURVED)
+def test_uniform_laws_behind_curved_steps(steps):
+    integrates_behind(steps, linear_model.Ridge(), SCORE, n_rows=3, n_points=200_000, atol=2e-5)
 
 
 def test_uniform_laws_behind_jumps_at_unknown_places_are_refused():

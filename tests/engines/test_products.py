@@ -27,8 +27,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
     KBinsDiscretizer,
-    MinMaxScaler,
-    SplineTransformer,
     StandardScaler,
 )
 from sklearn.svm import SVC, SVR, OneClassSVM
@@ -38,13 +36,11 @@ import skattr.pieces.preprocessing.pipeline
 from skattr import MeasureExplainer
 from skattr.measures import (
     Baseline,
-    Coefficient,
     Conditional,
     Dirac,
     Expectation,
     PartialDependence,
     ProductMarginal,
-    ScaledCoefficient,
     Uniform,
 )
 from skattr.measures.factors import bumps
@@ -64,6 +60,7 @@ from tests.helpers.kernel_machines import (
 )
 from tests.helpers.promises import batches_equal_one_fit, no_bit_changes
 from tests.helpers.towns import X, one_hot
+from tests.helpers.uniform_laws import CORNERS, CURVED, integrates_behind
 from tests.oracle import Oracle, described
 
 pytestmark = [
@@ -123,10 +120,6 @@ def test_uniform_laws(name):
     agrees(estimator, f, data[:9], data[20:23], Uniform(), levels=(3,))
 
 
-CORNERS = [Coefficient(), Coefficient(mass_zero=True), ScaledCoefficient(),
-           ScaledCoefficient(mass_zero=True) - Uniform(), Expectation("corner")]  # fmt: skip
-
-
 @pytest.mark.parametrize("measure", CORNERS, ids=repr)
 def test_corners(measure):
     model = make_pipeline(StandardScaler(), SVR()).fit(NUMBERS, SCORE)
@@ -139,30 +132,9 @@ def test_corners(measure):
            groups={"g": ["x0", "x2"]})  # fmt: skip
 
 
-STEPS = {
-    "splines": lambda: SplineTransformer(5, degree=2),
-    "bins": lambda: KBinsDiscretizer(
-        4, encode="onehot-dense", quantile_method="averaged_inverted_cdf"
-    ),
-    "clipped": lambda: MinMaxScaler(clip=True),
-    "exponential": lambda: FunctionTransformer(np.exp),
-}
-
-
-@pytest.mark.parametrize("name", STEPS)
-def test_uniform_laws_behind_curved_steps(name):
-    """The integral over the other column, by very many midpoints of `predict` itself."""
-    values = X[["size", "age"]].to_numpy() / [1, 20]
-    domain = np.array([[-4.0, 3.0], [0.5, 4.0]])
-    model = make_pipeline(STEPS[name](), SVR()).fit(values, SCORE)
-    got = MeasureExplainer(model, Uniform(), domain=domain).fit(values).explain(values[:3]).values
-    share = (np.arange(50_000) + 0.5) / 50_000
-    for i in range(2):
-        for k in range(2):
-            rows = np.tile(values[i], (len(share), 1))
-            low, high = domain[1 - k]
-            rows[:, 1 - k] = low + (high - low) * share
-            np.testing.assert_allclose(got[i, k], model.predict(rows).mean(), atol=5e-5)
+@pytest.mark.parametrize("steps", CURVED)
+def test_uniform_laws_behind_curved_steps(steps):
+    integrates_behind(steps, SVR(), SCORE, n_rows=2, n_points=50_000, atol=5e-5)
 
 
 def test_uniform_laws_behind_curved_steps_that_quadrature_might_miss_are_refused():

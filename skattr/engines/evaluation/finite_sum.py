@@ -8,7 +8,6 @@ explained value; rows of weight 0 are left out.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -18,27 +17,17 @@ from skattr._files.storage import PicklableTable
 from skattr._inputs import frames
 from skattr._typing import override
 from skattr.attributions import Attributions
-from skattr.engines.backgrounds import merge_weights, rows_or_bins, settle_weights
+from skattr.engines.backgrounds import rows_or_bins, settle_weights
 from skattr.engines.base import Engine, Integral, Request, RunOptions
 from skattr.engines.estimates import Estimate
 from skattr.engines.evaluation.distinct import FEWER, at_distinct
+from skattr.engines.row_sums import RowSum
 from skattr.measures.base import Measure
-from skattr.measures.learned.row_weights import RowWeights
 from skattr.pieces import Pieces
 
 ROW_BLOCK = 65_536  # background rows in one call of the model
 SMALLER = "a smaller background, "
 MANY_ROWS = 1_000_000  # evaluations of single rows beyond which `outlook` has a hint
-
-
-@dataclass(eq=False)
-class RowSum:
-    """The sum of f over the background, and a copy of the background if columns are pinned."""
-
-    total: np.ndarray  # (k,) Σ_r w_r f(z_r)
-    weights: np.ndarray  # (n,)
-    background: PicklableTable | None  # None if no column is pinned
-    row_weights: RowWeights | None = None  # if weights depend on the explained value
 
 
 class FiniteSum(Engine):
@@ -67,11 +56,7 @@ class FiniteSum(Engine):
 
     @override
     def merge(self, a: RowSum, b: RowSum) -> RowSum:
-        copy = None
-        if a.background is not None and b.background is not None:
-            copy = PicklableTable(frames.concatenate([a.background.X, b.background.X]))
-        weights = np.concatenate([a.weights, b.weights])
-        return RowSum(a.total + b.total, weights, copy, merge_weights(a, b))
+        return a.merge(b, _joined)
 
     @override
     def finish(self, pieces: Pieces, state: RowSum, options: RunOptions) -> RowSum:
@@ -79,7 +64,7 @@ class FiniteSum(Engine):
 
     @override
     def mean(self, pieces: Pieces, state: RowSum) -> Estimate:
-        return Estimate(state.total / state.weights.sum())
+        return state.mean()
 
     @override
     def integrate(self, pieces: Any, state: Any, request: Request) -> Integral:
@@ -89,15 +74,17 @@ class FiniteSum(Engine):
 
     @override
     def outlook(self, state: RowSum, attributions: Attributions) -> str:
-        if state.background is None:
+        if state.rows is None:
             return ""
-        kinds = [
-            len(frames.distinct_rows(state.background.X, columns)[0]) for columns in attributions
-        ]
+        kinds = [len(frames.distinct_rows(state.rows.X, columns)[0]) for columns in attributions]
         rows = _rows_per_call(state)
         text = f"explaining the background takes {sum(kinds):,} calls of the model on {rows}"
         long = sum(kinds) * len(state.weights) > MANY_ROWS
         return f"{text}; {SMALLER}{FEWER}" if long else text
+
+
+def _joined(a: PicklableTable, b: PicklableTable) -> PicklableTable:
+    return PicklableTable(frames.concatenate([a.X, b.X]))
 
 
 def _rows_per_call(state: RowSum) -> str:
@@ -108,8 +95,8 @@ def _rows_per_call(state: RowSum) -> str:
 
 def _pinned_mean(f: Callable, state: RowSum, x: Any, columns: tuple[int, ...]) -> np.ndarray:
     """Return Σ_r w_r f(x_j, z_{r,-j}) / Σ_r w_r, x a table of one row."""
-    assert state.background is not None
-    Z, weights = state.background.X, state.weights
+    assert state.rows is not None
+    Z, weights = state.rows.X, state.weights
     if state.row_weights is not None:
         weights = state.row_weights.given(columns, state.row_weights.bins_of(x, columns)[:, 0])
         rows = np.flatnonzero(weights)

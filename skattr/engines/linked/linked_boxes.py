@@ -25,7 +25,8 @@ from skattr.engines.backgrounds import merge_weights, rows_or_bins, settle_weigh
 from skattr.engines.base import Curves, Engine, Integral, Request, RunOptions
 from skattr.engines.boxes.row_steps import StepsOfRows, passes
 from skattr.engines.estimates import Estimate
-from skattr.engines.evaluation.finite_sum import FiniteSum, RowSum
+from skattr.engines.evaluation.finite_sum import FiniteSum
+from skattr.engines.row_sums import RowSum
 from skattr.measures.base import Measure
 from skattr.measures.learned.row_weights import RowWeights
 from skattr.pieces import Boxes, Linked

@@ -9,6 +9,7 @@ of the pieces: the background passes the steps in front of the model once, not o
 
 from __future__ import annotations
 
+import operator
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,11 +23,11 @@ from skattr._inputs import frames
 from skattr._typing import override
 from skattr._utils.parallel import in_order
 from skattr.attributions import Attributions
-from skattr.engines.backgrounds import merge_weights, rows_or_bins, settle_weights
+from skattr.engines.backgrounds import rows_or_bins, settle_weights
 from skattr.engines.base import Engine, Integral, Request, RunOptions
 from skattr.engines.estimates import Estimate
+from skattr.engines.row_sums import RowSum
 from skattr.measures.base import Measure
-from skattr.measures.learned.row_weights import RowWeights
 from skattr.pieces import Additive, Linked, Pieces, ReluNetwork
 
 
@@ -122,16 +123,6 @@ class NetworkRows(RowMargins):
 KINDS: dict[type[Pieces], type[RowMargins]] = {Additive: AdditiveRows, ReluNetwork: NetworkRows}
 
 
-@dataclass(eq=False)
-class LinkedRows:
-    """The background as margins, and the sum of f over it."""
-
-    total: np.ndarray  # (k,) Σ_r w_r f(z_r)
-    weights: np.ndarray  # (n,)
-    rows: RowMargins | None  # None if no column is pinned
-    row_weights: RowWeights | None
-
-
 class LinkedMargins(Engine):
     """Evaluates the link of the margins of all rows, for each distinct explained value."""
 
@@ -156,26 +147,24 @@ class LinkedMargins(Engine):
     @override
     def prepare(
         self, pieces: Linked, measure: Any, attributions: Attributions, options: RunOptions
-    ) -> LinkedRows:
+    ) -> RowSum:
         background, row_weights, pinned = rows_or_bins(measure)
         rows = KINDS[type(pieces.inner)].of(pieces.inner, background.X)
         weights = background.weights.copy()
         total = _weighted_sum(pieces, rows.fit(pieces.inner), weights)
-        return LinkedRows(total, weights, rows if pinned else None, row_weights)
+        return RowSum(total, weights, rows if pinned else None, row_weights)
 
     @override
-    def merge(self, a: LinkedRows, b: LinkedRows) -> LinkedRows:
-        rows = None if a.rows is None or b.rows is None else a.rows + b.rows
-        weights = np.concatenate([a.weights, b.weights])
-        return LinkedRows(a.total + b.total, weights, rows, merge_weights(a, b))
+    def merge(self, a: RowSum, b: RowSum) -> RowSum:
+        return a.merge(b, operator.add)
 
     @override
-    def finish(self, pieces: Linked, state: LinkedRows, options: RunOptions) -> LinkedRows:
+    def finish(self, pieces: Linked, state: RowSum, options: RunOptions) -> RowSum:
         return settle_weights(state)
 
     @override
-    def mean(self, pieces: Linked, state: LinkedRows) -> Estimate:
-        return Estimate(state.total / state.weights.sum())
+    def mean(self, pieces: Linked, state: RowSum) -> Estimate:
+        return state.mean()
 
     @override
     def integrate(self, pieces: Any, state: Any, request: Request) -> Integral:
@@ -187,7 +176,7 @@ class LinkedMargins(Engine):
 
 
 def _values(
-    pieces: Linked, state: LinkedRows, request: Request, columns: tuple[int, ...]
+    pieces: Linked, state: RowSum, request: Request, columns: tuple[int, ...]
 ) -> np.ndarray:
     """Return the mean of f over the rows with some columns set to those of X, (n, k)."""
     assert state.rows is not None
