@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import norm, t
 
+from skattr._inputs import frames
 from skattr._utils.messages import brief
 
 NO_ERROR = (
@@ -80,5 +81,6 @@ def importance_frame(
     if value.ndim == 1:
         return pd.DataFrame(parts, index=importance.index)
     flat = np.stack([*parts.values()], axis=2).reshape(len(value), -1)
-    columns = pd.MultiIndex.from_product([outputs, parts], names=["output", None])
+    levels = [frames.as_index(outputs), pd.Index([*parts])]
+    columns = pd.MultiIndex.from_product(levels, names=["output", None])
     return pd.DataFrame(flat, index=importance.index, columns=columns)

@@ -25,6 +25,7 @@ from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_array_equal
 from pandas.testing import assert_frame_equal, assert_series_equal
 from sklearn.linear_model import LinearRegression
+from sklearn.tree import DecisionTreeRegressor
 
 import skattr
 from skattr import MeasureExplainer, write_report
@@ -958,6 +959,19 @@ def test_lone_surrogates_are_legal_labels(tmp_path):
     pytest.importorskip("jinja2")
     write_report(explainer, X, tmp_path / "report.html", title="\ud800")
     assert "a\N{REPLACEMENT CHARACTER}" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_lone_surrogates_in_the_names_of_outputs():
+    X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+    tree = DecisionTreeRegressor().fit(X, X @ [[1.0, 2.0], [3.0, 5.0]])
+    explainer = MeasureExplainer(tree, output_names=["o\ud800", "p"]).fit(X)
+    values = ["value_o\ud800", "value_p"]
+    assert list(explainer.surface("x0", "x1").to_frame().columns[-2:]) == values
+    assert list(explainer.surface("x0", "x1").to_frame([0.0], [1.0])) == ["a", "b", *values]
+    assert list(explainer.ice(X, "x0").to_frame().columns[-2:]) == values
+    importance = explainer.explain(X).importance(error=True)
+    assert list(importance.columns[::4]) == [("o\ud800", "importance"), ("p", "importance")]
+    assert list(importance.columns.names) == ["output", None]
 
 
 def has_pyarrow():

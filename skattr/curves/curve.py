@@ -15,6 +15,7 @@ from skattr._intervals import NO_ERROR, check_level, half_width
 from skattr._utils.messages import check_flag
 from skattr.curves.background import BackgroundErrors
 from skattr.curves.base import ColumnFunction
+from skattr.curves.tables import with_values
 
 
 class Curve:
@@ -262,12 +263,7 @@ class Curve:
         table has the levels of the background, and "any other" only if these are all.
         """
         frame, values = self._table
-        values = values[:, self._outputs]
-        if len(self.output_names) == 1:
-            return frame.assign(value=values[:, 0])
-        names = [*frame, *(f"value_{name}" for name in self.output_names)]
-        frame = pd.concat([frame, pd.DataFrame(values, index=frame.index)], axis=1)
-        return frame.set_axis(frames.as_index(names), axis=1)
+        return with_values(frame, values[:, self._outputs], self.output_names)
 
     def __repr__(self) -> str:
         return f"<Curve of {self.feature!r}: {self.kind}>"

@@ -13,6 +13,7 @@ import pandas as pd
 from skattr._inputs.checks import position
 from skattr.curves.base import ColumnFunction
 from skattr.curves.curve import as_values
+from skattr.curves.tables import with_values
 
 
 @dataclass(eq=False)
@@ -213,11 +214,8 @@ class Curves:
         """
         parts = []
         for label, (frame, values) in zip(self.index, self.tables(), strict=True):
-            named = {"value": values}
-            if len(self.output_names) > 1:
-                names = enumerate(self.output_names)
-                named = {f"value_{name}": values[:, o] for o, name in names}
-            parts.append(pd.concat([frame, pd.DataFrame(named, index=frame.index)], axis=1))
+            values = values.reshape(len(frame), -1)
+            parts.append(with_values(frame, values, self.output_names))
             parts[-1].insert(0, "row", label)
         return pd.concat(parts, ignore_index=True)
 

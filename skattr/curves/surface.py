@@ -12,6 +12,7 @@ from skattr._inputs import frames
 from skattr._inputs.checks import position
 from skattr.curves.curve import Curve, as_values
 from skattr.curves.pair_tables import PairTable
+from skattr.curves.tables import with_values
 
 CELLS = 100_000  # rows of a table of all cells
 
@@ -163,11 +164,7 @@ class Surface:
         return self._with_values(pd.DataFrame(columns).infer_objects(), self.grid(a, b))
 
     def _with_values(self, frame: pd.DataFrame, values: np.ndarray) -> pd.DataFrame:
-        flat = values.reshape(len(frame), -1)
-        if len(self.output_names) == 1:
-            return frame.assign(value=flat[:, 0])
-        columns = {f"value_{name}": flat[:, o] for o, name in enumerate(self.output_names)}
-        return pd.concat([frame, pd.DataFrame(columns, index=frame.index)], axis=1)
+        return with_values(frame, values.reshape(len(frame), -1), self.output_names)
 
     def _values(self, a: Any, b: Any) -> tuple[Any, Any]:
         first, second = self.curves
