@@ -143,7 +143,7 @@ def _header(lines: list[str], separator: str, wanted: list) -> tuple[list[str], 
     header, *rows = csv.reader(lines, delimiter=separator)
     double = sorted({name for name in header if header.count(name) > 1 and name in wanted})
     if double:
-        raise ValueError(f"the columns {double} stand in it more than once")
+        raise ValueError(f"the columns {double} occur in it more than once")
     return header, max(map(len, [header, *rows]))
 
 

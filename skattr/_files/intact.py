@@ -56,7 +56,7 @@ def _check_attributes(part: Any) -> None:
     attributes = _attributes(part)
     if not isinstance(part, np.ndarray):  # masks have the name of a method
         if any(callable(getattr(type(part), name, None)) for name in attributes):
-            raise ValueError(f"an attribute stands in place of a method of {type(part).__name__}")
+            raise ValueError(f"an attribute replaces a method of {type(part).__name__}")
     if type(part).__module__ == BSpline.__module__:  # in scipy 1.18 another type does the work
         _check_spline(part.t, part.c, part.k)
 

@@ -1,1 +1,1 @@
-"""What the user gives: tables, values, models and parameters, read and checked."""
+"""User input: tables, values, models and parameters, read and checked."""

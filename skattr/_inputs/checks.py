@@ -1,4 +1,4 @@
-"""Checks of what the explainer is given: X, groups, domain and parameters."""
+"""Checks of what is passed to the explainer: X, groups, domain and parameters."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def check_X(explainer: BaseEstimator, X: Any, *, reset: bool) -> Any:
         names = frames.labels(X)
         double = sorted({str(name) for name in names if names.count(name) > 1})
         if double:
-            raise ValueError(f"the columns {double} stand in X more than once; rename them")
+            raise ValueError(f"the columns {double} occur in X more than once; rename them")
         if len(X) == 0:
             raise ValueError(f"Found array with 0 sample(s) (shape={X.shape}): X has no rows")
         if not names:
@@ -139,7 +139,7 @@ def attributions(groups: Any, names: list) -> Attributions:
             if k in member_of:
                 raise ValueError(
                     f"groups: column {names[k]!r} is in {member_of[k]!r} and in {name!r}; "
-                    "a column has one place"
+                    "a column belongs to at most one group"
                 )
             member_of[k] = name
     clash = [n for k, n in enumerate(names) if k not in member_of and n in groups]
@@ -193,8 +193,8 @@ class Domain:
         `levels` (d,) tells which columns hold levels; `ranges` are for columns that were not given.
         """
         numbers = {k: side for k, side in (ranges or {}).items() if not levels[k]}
-        given = {k: side for k, side in self.sides.items() if self.named or not levels[k]}
-        return numbers | given
+        sides = {k: side for k, side in self.sides.items() if self.named or not levels[k]}
+        return numbers | sides
 
 
 def read_domain(domain: Any, names: list) -> dict[int, tuple[float, float]]:
@@ -207,8 +207,8 @@ def read_domain(domain: Any, names: list) -> dict[int, tuple[float, float]]:
         array = np.asarray(domain)
         if array.shape != (len(names), 2):
             raise ValueError(
-                f"domain has shape {array.shape}; it is (n_columns, 2) = ({len(names)}, 2), "
-                "or a dict {column: (low, high)}"
+                f"domain must have shape (n_columns, 2) = ({len(names)}, 2), or be a dict "
+                f"{{column: (low, high)}}, got shape {array.shape}"
             )
         pairs = {k: pair for k, pair in enumerate(array) if not pd.isna(pair).all()}
     result = {}
@@ -218,7 +218,7 @@ def read_domain(domain: Any, names: list) -> dict[int, tuple[float, float]]:
         low, high = (number(end, f"an end of domain[{names[k]!r}]") for end in pair)
         if not np.isfinite([low, high]).all() or low > high:
             raise ValueError(
-                f"domain[{names[k]!r}] = ({low}, {high}) is empty or infinite; low <= high, finite"
+                f"domain[{names[k]!r}] must be finite, with low <= high, got ({low}, {high})"
             )
         result[k] = (low, high)
     return result
@@ -274,5 +274,7 @@ def check_parameters(explainer: Any) -> None:
         check_random_state(explainer.random_state)
     except ValueError as error:
         seed = brief(explainer.random_state)
-        raise ValueError(f"random_state={seed} cannot seed: it is an int or None") from error
+        raise ValueError(
+            f"random_state must be an int, a RandomState or None, got {seed}"
+        ) from error
     check_device(explainer.estimator, explainer.device)

@@ -60,8 +60,8 @@ def copy(X: Any) -> Any:
 
 def some_rows(X: Any) -> Iterator:
     """Yield up to 32 rows spread over X, those with the fewest missing values first."""
-    places = np.unique(np.linspace(0, len(X) - 1, 32).astype(int))
-    some = take_rows(X, places)
+    positions = np.unique(np.linspace(0, len(X) - 1, 32).astype(int))
+    some = take_rows(X, positions)
     columns = [to_list(column(some, k)) for k in range(len(labels(X)))]
     missing = [sum(map(is_missing, row)) for row in zip(*columns, strict=True)]
     for i in np.argsort(missing, kind="stable").tolist():
@@ -118,10 +118,11 @@ def mixed(X: Any, at: np.ndarray) -> Any:
 def reorder(X: Any, names: list) -> Any:
     """Return the columns of a frame in another order."""
     if isinstance(X, pd.DataFrame):
-        places: dict[Any, list[int]] = {}  # by position: pyarrow's labels hold no lone surrogates
+        # by position: pyarrow's labels hold no lone surrogates
+        positions: dict[Any, list[int]] = {}
         for k, name in enumerate(labels(X)):
-            places.setdefault(name, []).append(k)
-        return X.iloc[:, [k for name in names for k in places[name]]]
+            positions.setdefault(name, []).append(k)
+        return X.iloc[:, [k for name in names for k in positions[name]]]
     return _frame(X).select(names).to_native()
 
 

@@ -36,7 +36,7 @@ def read_pairs(pairs: Any, singles: Attributions, columns: list[Any]) -> Pairs:
     seen: set[frozenset[int]] = set()
     for pair, both in zip(pairs, members, strict=True):
         if frozenset(both) in seen:
-            raise ValueError(f"pairs: {pair!r} stands in the list more than once")
+            raise ValueError(f"pairs: {pair!r} occurs in the list more than once")
         seen.add(frozenset(both))
     return Pairs.of(singles, members)
 

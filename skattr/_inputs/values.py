@@ -206,8 +206,8 @@ def _one_by_one(series: pd.Series, missing: np.ndarray, dtype: Any) -> tuple[pd.
     # what is missing, or does not fit, is missing here
     column = pd.Series(pd.array([*values, None], dtype=dtype) if _takes_missing(dtype)
                        else pd.array(values, dtype=dtype))  # fmt: skip
-    places = np.where(kinds < 0, len(values) if _takes_missing(dtype) else 0, kinds)
-    return column.iloc[places].reset_index(drop=True), fits[kinds]
+    rows = np.where(kinds < 0, len(values) if _takes_missing(dtype) else 0, kinds)
+    return column.iloc[rows].reset_index(drop=True), fits[kinds]
 
 
 def _one(value: Any, dtype: Any) -> Any:

@@ -86,13 +86,13 @@ def in_units(values: np.ndarray, places: int, more: int) -> np.ndarray:
     texts = [fixed(value, places).replace(",", "") for value in values[near]]
     printed[near] = np.rint(np.array(texts, float) * 10.0**places)
     times = 10**more
-    found = np.rint(values * 10.0 ** (places + more))
-    far = 2 * np.abs(found - printed * times) >= times  # halves are rounded either way
+    units = np.rint(values * 10.0 ** (places + more))
+    far = 2 * np.abs(units - printed * times) >= times  # halves are rounded either way
     if more:
-        found = np.where(
-            far, printed * times + np.sign(found - printed * times) * (times // 2 - 1), found
+        units = np.where(
+            far, printed * times + np.sign(units - printed * times) * (times // 2 - 1), units
         )
-    return found.astype(np.int64)
+    return units.astype(np.int64)
 
 
 def number(value: float, *, sign: bool = False, minus: str = MINUS) -> str:

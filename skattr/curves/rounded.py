@@ -1,4 +1,4 @@
-"""Step functions on round numbers, which tell neither thresholds nor values of the data."""
+"""Step functions on round numbers, which reveal neither thresholds nor values of the data."""
 
 from __future__ import annotations
 

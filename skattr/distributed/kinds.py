@@ -1,4 +1,4 @@
-"""Which kinds of frames there are, in order: the first that a frame belongs to serves it.
+"""The kinds of frames, in order: the first that a frame belongs to serves it.
 
 A frame is recognised by the module of its class, so that no library is imported that is not used.
 """

@@ -85,7 +85,7 @@ def check_names(labels: list[Any], what: str) -> None:
     """Refuse columns of equal names."""
     double = sorted({str(name) for name in labels if labels.count(name) > 1})
     if double:
-        raise ValueError(f"the columns {double} stand in {what} more than once; rename them")
+        raise ValueError(f"the columns {double} occur in {what} more than once; rename them")
 
 
 def merge_pairwise(parts: Iterable[Any], merge: Callable[[Any, Any], Any]) -> Any:

@@ -128,9 +128,10 @@ class Preparing:
         if size > LARGEST:
             engines = ", ".join(sorted({term.engine.name for term in both.terms}))
             raise ValueError(
-                f"what {both.seen.n_rows:,} rows of the background leave takes {size / 1e9:.1f} "
-                f"GB, as {engines} keeps rows or their values: fit on a sample of the frame, or "
-                "choose a measure and a model whose sums do not grow (PartialDependence on trees)"
+                f"what is kept of {both.seen.n_rows:,} rows of the background takes "
+                f"{size / 1e9:.1f} GB, as {engines} keeps rows or their values: fit on a sample of "
+                "the frame, or choose a measure and a model whose sums do not grow "
+                "(PartialDependence on trees)"
             )
         return both
 

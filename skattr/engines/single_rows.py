@@ -74,8 +74,8 @@ def _steps(pieces: Pieces, rows: Rows, columns: list[int]) -> dict[int, ColumnFu
         steps = StepsOfRows(boxes, some)
         blocks: dict[int, list[np.ndarray]] = {k: [] for k in some}
         for start in range(0, len(rows.X), steps.block_size()):
-            _, found = steps.of(rows.codes[:, start : start + steps.block_size()])
-            for k, values in found:
+            _, steps_of_columns = steps.of(rows.codes[:, start : start + steps.block_size()])
+            for k, values in steps_of_columns:
                 linked = pieces.link(values) if isinstance(pieces, Linked) else values
                 blocks[k].append(_columns(linked))
         for k, parts in blocks.items():
@@ -118,11 +118,11 @@ def _by_passes(pieces: ReluNetwork, rows: Rows, k: int) -> Callable[[Any], np.nd
 
     def at(values: Any) -> np.ndarray:
         table = frames.with_columns(pieces.row.X, {k: values})
-        places, inputs = pieces.own_numbers(table, (k,))
+        positions, inputs = pieces.own_numbers(table, (k,))
         Z = numbers.copy()
         result = []
         for value in inputs:
-            Z[:, places] = value
+            Z[:, positions] = value
             result.append(pieces.forward(Z).ravel())
         return np.array(result).reshape(len(inputs), -1)
 

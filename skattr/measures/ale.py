@@ -58,7 +58,7 @@ class ALE(Measure):
     the data are asked for, unlike in partial dependence; where f is additive both agree up to a
     constant (at the ends of bins).
 
-    Levels stand in their order if they have one (ordered categories, booleans, numbers), else by
+    Levels are in their order if they have one (ordered categories, booleans, numbers), else by
     name. The effect between two neighbours is a mean over the rows of both. A missing value, or a
     level that the background does not have, gets 0. Groups are refused.
 

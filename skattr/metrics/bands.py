@@ -108,12 +108,12 @@ class Band:
         """
         kinds = {curve.kind for curve in self.curves}
         if kinds == {"steps"}:
-            places, values = self._steps()
+            points, values = self._steps()
         else:
-            places, values = self._at_points()
+            points, values = self._at_points()
         summary = self._summary(values, centered)
         k = len(self.output_names)
-        repeated = pd.concat([places] * k, ignore_index=True)
+        repeated = pd.concat([points] * k, ignore_index=True)
         return pd.concat([repeated, summary], axis=1)
 
     def _summary(self, values: np.ndarray, centered: bool) -> pd.DataFrame:
@@ -141,12 +141,12 @@ class Band:
         edges = np.unique(np.concatenate([upper[:-1] for upper in uppers]))
         first = min(table.frame["lower"].iloc[0] for table in self._tables)
         last = max(upper[-1] for upper in uppers)
-        places = pd.DataFrame({
+        points = pd.DataFrame({
             "lower": [first, *edges], "upper": [*edges, last], "closed": "right"
         })  # fmt: skip
         at = [np.append(np.searchsorted(upper[:-1], edges), len(upper) - 1) for upper in uppers]
         values = [table.values[rows] for table, rows in zip(self._tables, at, strict=True)]
-        return self._with_special(places, np.stack(values), {"closed": "missing"})
+        return self._with_special(points, np.stack(values), {"closed": "missing"})
 
     def _at_points(self) -> tuple[pd.DataFrame, np.ndarray]:
         """Return levels, or values of the column, and all curves there."""
@@ -154,8 +154,8 @@ class Band:
         if self.kind == "levels":
             of_levels = [table["level"] for table in tables if "level" in table]
             levels = list(dict.fromkeys(level for column in of_levels for level in column))
-            places = pd.DataFrame({"level": pd.Series(levels, dtype=object), "kind": "level"})
-            return self._with_special(places, self._evaluated(levels), {"kind": "missing"})
+            frame = pd.DataFrame({"level": pd.Series(levels, dtype=object), "kind": "level"})
+            return self._with_special(frame, self._evaluated(levels), {"kind": "missing"})
         columns = [table["x" if "x" in table else "upper"] for table in tables]
         points = np.unique(np.concatenate([column.to_numpy() for column in columns]))
         points = points[np.isfinite(points)] if points.dtype.kind == "f" else points
@@ -167,7 +167,7 @@ class Band:
         return self._with_special(pd.DataFrame({"x": points}), self._evaluated(points), {})
 
     def _with_special(
-        self, places: pd.DataFrame, values: np.ndarray, words: dict[str, str]
+        self, points: pd.DataFrame, values: np.ndarray, words: dict[str, str]
     ) -> tuple[pd.DataFrame, np.ndarray]:
         """Add the lines for missing values and for any other level, where all curves have them."""
         known = [name for table in self._tables for name in table.special]
@@ -177,10 +177,10 @@ class Band:
             if len(known_values) < len(everywhere):
                 continue
             line: dict[str, Any] = {"level": name[0], "kind": name[1]} if "kind" in words else words
-            line = {column: line.get(column, np.nan) for column in places}
-            places = pd.concat([places, pd.DataFrame([line])], ignore_index=True)
+            line = {column: line.get(column, np.nan) for column in points}
+            points = pd.concat([points, pd.DataFrame([line])], ignore_index=True)
             values = np.concatenate([values, np.stack(known_values)[:, None]], axis=1)
-        return places, values
+        return points, values
 
 
 class _Table:

@@ -273,7 +273,7 @@ def _check_columns(first: list, names: list, i: int) -> None:
     only = [[name for name in a if name not in b] for a, b in ((first, names), (names, first))]
     where = ("explainers[0]", f"explainers[{i}]")
     words = [f"only in {w}: {brief(o)}" for w, o in zip(where, only, strict=True) if o]
-    difference = "; ".join(words) or "they stand in another order"
+    difference = "; ".join(words) or "they are in another order"
     raise ValueError(
         f"explainers must have the same columns, but explainers[0] and explainers[{i}] differ: "
         f"{difference}"

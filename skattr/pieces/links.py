@@ -155,10 +155,10 @@ class WeightedSum(Link):
 
 @dataclass(frozen=True, eq=False)
 class Placed(Link):
-    """The outputs of another link at some of k places, 0 at the others."""
+    """The outputs of another link at some of k positions, 0 at the others."""
 
     link: Link
-    places: Sequence[int]
+    positions: Sequence[int]
     k: int
 
     @property
@@ -169,7 +169,7 @@ class Placed(Link):
     @override
     def __call__(self, margins: np.ndarray) -> np.ndarray:
         result = np.zeros((self.k, *margins.shape[1:]))
-        result[list(self.places)] = self.link(margins)
+        result[list(self.positions)] = self.link(margins)
         return result
 
 

@@ -29,7 +29,7 @@ class Line(NamedTuple):
     """The inputs that come from a column of numbers: start + (x - origin) · direction."""
 
     origin: float
-    places: np.ndarray  # (q,) which inputs they are
+    positions: np.ndarray  # (q,) which inputs they are
     start: np.ndarray  # (q,)
     direction: np.ndarray  # (q,)
     missing: np.ndarray | None = None  # (q,) the inputs of a missing value, None if it is refused
@@ -113,8 +113,8 @@ class ReluNetwork(Columnwise[Net]):
         """
         rows = frames.with_columns(self.row.X, {k: frames.column(X, k) for k in columns})
         column = np.arange(len(self.names)) if self.is_plain else self.columns
-        places = np.flatnonzero(np.isin(column, columns))
-        return places, self.numbers(rows)[:, places]
+        positions = np.flatnonzero(np.isin(column, columns))
+        return positions, self.numbers(rows)[:, positions]
 
     def forward(self, Z: np.ndarray) -> np.ndarray:
         """Return the network at inputs, (n, k)."""
@@ -174,16 +174,16 @@ class ReluNetwork(Columnwise[Net]):
     def _line(self, k: int) -> Line | None:
         """Return the line of a column, if its inputs are affine in its numbers."""
         tracks = [track for tracks in self.tracks for track in tracks]
-        places = np.array([c for c, track in enumerate(tracks) if track.column == k], int)
-        straight = all(tracks[c].affine or tracks[c].kind == Kind.MISSING for c in places)
-        if not len(places) or not straight or frames.is_level(self.row.X, k):
+        positions = np.array([c for c, track in enumerate(tracks) if track.column == k], int)
+        straight = all(tracks[c].affine or tracks[c].kind == Kind.MISSING for c in positions)
+        if not len(positions) or not straight or frames.is_level(self.row.X, k):
             return None
 
         def at(*values: float) -> np.ndarray:
             table = frames.with_columns(self.row.X, {k: np.array(values)})
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                return self._inputs(table)[:, places]
+                return self._inputs(table)[:, positions]
 
         def if_accepted(value: float) -> np.ndarray | None:
             with suppress(ValueError):
@@ -194,21 +194,23 @@ class ReluNetwork(Columnwise[Net]):
         if missing is not None and np.isnan(missing).any():
             missing = None
         if not self.behind_steps:
-            return Line(0.0, places, np.zeros(len(places)), np.ones(len(places)), None, infinite)
+            return Line(
+                0.0, positions, np.zeros(len(positions)), np.ones(len(positions)), None, infinite
+            )
         low, high = at(-FAR, FAR)
         direction = high / (2 * FAR) - low / (2 * FAR)
         origin = 0.0
         for c in np.flatnonzero(direction)[:1]:  # the zero of the first one
             for _ in range(2):  # once more, as steps round
                 origin -= float(at(origin)[0, c] / direction[c])
-        return Line(origin, places, at(origin)[0], direction, missing, infinite)
+        return Line(origin, positions, at(origin)[0], direction, missing, infinite)
 
     def _fold(self, folded: dict) -> None:
         """Fold the steps into the first affine map, which then takes raw columns."""
         d, p = len(self.names), len(self.columns)
         slopes, starts, self.origin = np.zeros((p, d)), np.zeros(p), np.zeros(d)
         for k, line in self.lines.items():
-            slopes[line.places, k], starts[line.places] = line.direction, line.start
+            slopes[line.positions, k], starts[line.positions] = line.direction, line.start
             self.origin[k] = line.origin
         self.lines = folded
         if self.layers:

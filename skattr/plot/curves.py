@@ -37,7 +37,7 @@ def curve(
     """Draw the attribution of a column as a function of its value, with all its jumps.
 
     Steps are drawn with their jumps, levels as bars, and other functions as a line through their
-    points; many levels that are numbers or dates are points on an axis. Levels stand in their
+    points; many levels that are numbers or dates are points on an axis. Levels are in their
     order or, if they have none, by size. "missing" and "any other" are drawn if the data has such
     values; without data, if the background has missing values or the curve has a value for any
     other level. The outer steps reach 5 % beyond the others, and as far as the data. Several
@@ -223,7 +223,7 @@ def _limit(
     values = np.concatenate([*(line.all_values for line in lines), *ends, [0.0] * from_zero])
     low, high = float(values.min()), float(values.max())
     size = high - low
-    if size <= 1e-12 * abs(high):  # a constant stands in the middle
+    if size <= 1e-12 * abs(high):  # a constant is drawn in the middle
         size = abs(high) * 0.2 or 2.0
         low, high = low - size / 2, high + size / 2
     below = 0.08 if column is None else 0.08 + STRIP * 1.6

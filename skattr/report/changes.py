@@ -23,7 +23,7 @@ from skattr.report.tables import Column, spread_rows
 from skattr.report.words import shown, shown_value
 
 ROWS = 100  # rows that have counterfactuals at most
-NAMED = 5  # changes of a row that are told
+NAMED = 5  # changes of a row that are shown
 HEADINGS = ("column", "now", "change to", "prediction then", "background rows like that")
 
 
@@ -51,7 +51,7 @@ def changes(
 ) -> dict[str, Any] | None:
     """Return what would bring rows to the target, by the position of the row among those shown.
 
-    None where there is no target, no data may be told, or the model is a black box.
+    None where there is no target, no data may be shown, or the model is a black box.
     """
     target = settings.target
     if target is None or not settings.include_data or isinstance(explainer.pieces_, BlackBox):
@@ -64,18 +64,18 @@ def changes(
     if not names:
         return None
     units = {column.label: (column.name, column.unit) for column in columns}
-    found = counterfactual(explainer, data, target, names)
-    position = found["row"] if "row" in found else np.zeros(len(found), int)
-    places = decimals(found[["before", "after"]].to_numpy(float))
+    frame = counterfactual(explainer, data, target, names)
+    position = frame["row"] if "row" in frame else np.zeros(len(frame), int)
+    places = decimals(frame[["before", "after"]].to_numpy(float))
     threshold = Goal.of(target, None, explainer.pieces_).number
     goal = _Words(target, threshold, places, settings.output_unit)
-    parts = found.groupby(np.asarray(position))
-    told = {str(some[i]): _row(part, units, goal) for i, part in parts}
+    parts = frame.groupby(np.asarray(position))
+    rows_shown = {str(some[i]): _row(part, units, goal) for i, part in parts}
     return {
         "headings": HEADINGS,
         "all": len(some) == len(rows),
         "middle": target == _middle(explainer),
-        "rows": told,
+        "rows": rows_shown,
     }
 
 

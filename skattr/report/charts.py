@@ -1,4 +1,4 @@
-"""What the pictures of the page need beside the curves: places on an axis, and how many rows."""
+"""What the pictures of the page need besides the curves: positions on an axis, and row counts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from skattr.report.tables import Column
 from skattr.report.what_if import in_two_digits
 
 BINS = 30  # of a histogram
-ERRORS = 16  # places of a line whose errors are told
+ERRORS = 16  # points of a line whose errors are shown
 INTEGERS = 60  # that are counted one by one at most
 
 
@@ -35,9 +35,9 @@ def charts(
 
 
 def _levels(column: Column, table: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {"kind": "group" if column.is_group else "level", "unit": ""}
+    chart: dict[str, Any] = {"kind": "group" if column.is_group else "level", "unit": ""}
     if column.is_group or table.get("kind") != "levels":
-        return found
+        return chart
     counts = column.level_counts()
     stored = {name: k for k, name in enumerate(table["levels"])}
     there = [k for name, k in stored.items() if counts.get(name)]
@@ -45,8 +45,8 @@ def _levels(column: Column, table: dict[str, Any]) -> dict[str, Any]:
     special = {"missing", "any other", "missing (None)", "missing (NaN)"}
     names, values = table["levels"], table["values"][0]
     there.sort(key=lambda k: (names[k] in special, k if ordered else -values[k]))
-    found |= {"order": there, "counts": [counts[names[k]] for k in there]}
-    return found | _level_errors(column, there)
+    chart |= {"order": there, "counts": [counts[names[k]] for k in there]}
+    return chart | _level_errors(column, there)
 
 
 def _numbers(column: Column, rows: np.ndarray, table: dict[str, Any]) -> dict[str, Any]:
@@ -54,15 +54,15 @@ def _numbers(column: Column, rows: np.ndarray, table: dict[str, Any]) -> dict[st
     x, dates = axis_places(part)
     kind = part.dtype.kind
     there = x[np.isfinite(x)]
-    found: dict[str, Any] = {
+    chart: dict[str, Any] = {
         "kind": "date" if dates else "number",
         "unit": column.unit,
         "whole": kind in "iu",
     }
     if kind == "m" and not column.unit:
-        found["unit"] = "s"
+        chart["unit"] = "s"
     if not len(there):
-        return found | {"kind": "empty"}
+        return chart | {"kind": "empty"}
     low, high = float(there.min()), float(there.max())
     bins = BINS
     if kind in "iu" and high - low < INTEGERS:
@@ -70,15 +70,15 @@ def _numbers(column: Column, rows: np.ndarray, table: dict[str, Any]) -> dict[st
         bins = int(high - low)
     high = high if high > low else low + 1  # one value has an axis, too
     counts = np.histogram(there, bins, (low, high))[0]
-    found |= {"low": low, "high": high, "counts": counts.tolist()}
-    found["missing"] = int(column.missing.sum())
+    chart |= {"low": low, "high": high, "counts": counts.tolist()}
+    chart["missing"] = int(column.missing.sum())
     if kind in "mM":
         shown = x[rows]
-        found["places"] = [round(float(v), 6) if np.isfinite(v) else None for v in shown]
+        chart["places"] = [round(float(v), 6) if np.isfinite(v) else None for v in shown]
     elif table.get("kind") == "linear":
         grid = np.linspace(there.min(), there.max(), ERRORS)
-        found |= _errors(column, np.array([float(f"{x:.6g}") for x in grid]))
-    return found
+        chart |= _errors(column, np.array([float(f"{x:.6g}") for x in grid]))
+    return chart
 
 
 def _errors(column: Column, x: np.ndarray) -> dict[str, Any]:
@@ -98,5 +98,5 @@ def _level_errors(column: Column, order: list[int]) -> dict[str, Any]:
 
 def _band(places: np.ndarray, errors: np.ndarray) -> dict[str, Any]:
     there = np.isfinite(errors).all(axis=1)
-    told = in_two_digits(2 * errors[there]).tolist()
-    return {"band": [[x, *e] for x, e in zip(places[there].tolist(), told, strict=True)]}
+    widths = in_two_digits(2 * errors[there]).tolist()
+    return {"band": [[x, *e] for x, e in zip(places[there].tolist(), widths, strict=True)]}

@@ -50,10 +50,10 @@ def _gap(one: Explanation) -> Note:
 def _reading(explainer: Any, explanation: Explanation, rows: np.ndarray) -> Note:
     title = "Certificate: the model was read correctly"
     some = frames.take_rows(_as_fitted(explainer, explanation.data), rows)
-    found = explainer.pieces_.reading(some)
-    if found is None:
+    reading = explainer.pieces_.reading(some)
+    if reading is None:
         return Note(title, "nothing was read: the model itself was evaluated", "ok")
-    values, allowed = found
+    values, allowed = reading
     off = np.abs(values - explainer.pieces_.predict(some))
     verdict = "ok" if (off <= allowed).all() else "look"
     text = (
@@ -83,15 +83,17 @@ def _repeat(explainer: Any, explanation: Explanation, rows: np.ndarray, top: np.
 
 def _certificate(explanation: Explanation) -> list[Note]:
     """Report the error bounds of exact engines."""
-    found = explanation.certificate or {}
+    certificate = explanation.certificate or {}
     notes = []
-    if "cells" in found:
-        error = found["volume_error"]
-        text = f"{found['cells']:,} cells were integrated; their volumes add up to those of the "
+    if "cells" in certificate:
+        error = certificate["volume_error"]
+        text = (
+            f"{certificate['cells']:,} cells were integrated; their volumes add up to those of the "
+        )
         text += f"boxes, relatively to within {small(error)}"
         notes.append(Note("Certificate: no region is lost", text, _small(error)))
-    if "quadrature_error" in found:
-        error = found["quadrature_error"]
+    if "quadrature_error" in certificate:
+        error = certificate["quadrature_error"]
         text = f"bounded by {small(error)}, in units of the output's largest possible change"
         notes.append(Note("Certificate: error of the quadrature", text, _small(error)))
     return notes

@@ -116,14 +116,14 @@ def _change(sizes: list[dict[Any, float]], name: Any) -> float:
 
 def _differences(again: Explanation, second: Explanation) -> dict[Any, float]:
     """Return the mean |difference| of the effects at the same rows, of columns that both have."""
-    places = {name: j for j, name in enumerate(again.feature_names)}
+    positions = {name: j for j, name in enumerate(again.feature_names)}
     whole = float(np.abs(second.values).mean(axis=0).sum())
-    found = {}
+    differences = {}
     for j, name in enumerate(second.feature_names):
-        if name in places:
-            off = float(np.abs(second.values[:, j] - again.values[:, places[name]]).mean())
-            found[name] = off if off > SMALL * whole else 0.0
-    return found
+        if name in positions:
+            off = float(np.abs(second.values[:, j] - again.values[:, positions[name]]).mean())
+            differences[name] = off if off > SMALL * whole else 0.0
+    return differences
 
 
 def _sentences(
@@ -135,32 +135,32 @@ def _sentences(
     settings: Settings,
 ) -> list[str]:
     one, two = map(shown, settings.labels)
-    told = []
+    lines = []
     if first.predictions is not None and second.predictions is not None:
         means = [float(each.mean()) for each in (first.predictions, second.predictions)]
         places = decimals(max(means, key=abs))
         words = [with_unit(fixed(mean, places), settings.output_unit) for mean in means]
         change = fixed(means[1] - means[0], places, sign=True, minus=MINUS)
-        told.append(
+        lines.append(
             f"The mean prediction over the rows explained is {words[0]} for “{one}” and {words[1]} "
             f"for “{two}”: a change of {with_unit(change, settings.output_unit)}."
         )
     changed = [name for name in order if differences.get(name, 0.0) > 0]
     if changed:
         name = changed[0]
-        told.append(
+        lines.append(
             f"At the same rows, the effect of {shown(name)} differs most: by "
             f"{_amount(differences[name], settings)} on average."
         )
     elif differences:
-        told.append("At the same rows, the effects of all columns are the same (difference 0).")
+        lines.append("At the same rows, the effects of all columns are the same (difference 0).")
     both = [name for name in order if all(name in size for size in sizes)]
     if both:
         name = max(both, key=lambda each: _change(sizes, each))
         before, after = (size[name] for size in sizes)
         if _change(sizes, name) > SMALL * sum(sizes[1].values()):
             way = "gained" if after > before else "lost"
-            told.append(
+            lines.append(
                 f"{shown(name)} has {way} most importance: from {_amount(before, settings)} to "
                 f"{_amount(after, settings)}."
             )
@@ -168,8 +168,8 @@ def _sentences(
         alone = [shown(name) for name in order if name in size and name not in both]
         if alone:
             what = "1 column is" if len(alone) == 1 else f"{len(alone)} columns are"
-            told.append(f"{what} not in {missing}: {', '.join(alone[:NAMED])}.")
-    return told
+            lines.append(f"{what} not in {missing}: {', '.join(alone[:NAMED])}.")
+    return lines
 
 
 def _amount(value: float, settings: Settings) -> str:

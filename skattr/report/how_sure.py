@@ -103,7 +103,7 @@ def how_sure(
     )
     sentences.append(
         "Not included is the data that the model was trained on. How far other training data would "
-        "move the effects is told by skattr.metrics.refit and skattr.metrics.stability."
+        "move the effects is measured by skattr.metrics.refit and skattr.metrics.stability."
     )
     return sentences
 

@@ -103,10 +103,10 @@ def _by_fold_in_blocks(explainer: Any, X: Any, features: Any, most: int) -> np.n
     for start in range(0, len(rows), most):
         block = frames.take_rows(X, rows[start : start + most])
         part = explainer.explain(block, features=features, predictions=False).centered()
-        found = _by_fold(part)
-        if found is None:
+        importance = _by_fold(part)
+        if importance is None:
             return None
-        total = total + found * len(part)
+        total = total + importance * len(part)
     return np.asarray(total / len(rows))
 
 

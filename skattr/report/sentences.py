@@ -22,8 +22,8 @@ from skattr.report.tables import Column
 from skattr.report.words import shown_value
 
 MOST = 8  # sentences
-SHAPES = 3  # columns whose shapes are told at most
-LEAST = 0.05  # share of all effects from which a shape is told
+SHAPES = 3  # columns whose shapes are described at most
+LEAST = 0.05  # share of all effects from which a shape is described
 MATTERS = 0.25  # effect of missing, relative to the spread of the predictions
 TRIMMED = 0.01  # part of the rows on either side that does not count for shapes
 MANY = 100  # rows from which rows are trimmed
@@ -133,17 +133,19 @@ def _drivers(facts: Facts) -> Sentence:
     name += f" ({about})" if about else ""
     text = f"{name} drives the model most: it moves the prediction by {words.amount(size[first])} "
     text += f"on average, {percent(size[first] / size.sum())} of all effects"
-    told = [f"{facts.columns[j].quoted} ({words.amount(size[j])})" for j in others[:2]]
-    if told:
-        text += f"; then {' and '.join(told)}"
+    next_two = [f"{facts.columns[j].quoted} ({words.amount(size[j])})" for j in others[:2]]
+    if next_two:
+        text += f"; then {' and '.join(next_two)}"
     return Sentence(f"{text}.", "importance", "importance")
 
 
 def _shapes(facts: Facts, one: Explanation) -> list[Sentence]:
     size = facts.size
     order = sorted(facts.top, key=lambda j: -size[j])[:SHAPES]
-    told = [j for i, j in enumerate(order) if size[j] > 0 and (i == 0 or _share(size, j) >= LEAST)]
-    return [Sentence(f"{_shape(facts, one, j)}.", facts.anchor(j), "curve") for j in told]
+    described = [
+        j for i, j in enumerate(order) if size[j] > 0 and (i == 0 or _share(size, j) >= LEAST)
+    ]
+    return [Sentence(f"{_shape(facts, one, j)}.", facts.anchor(j), "curve") for j in described]
 
 
 def _share(size: np.ndarray, j: int) -> float:
@@ -233,15 +235,15 @@ def _levels(column: Column, values: np.ndarray, words: Words) -> str:
 
 def _missing(facts: Facts, one: Explanation) -> list[Sentence]:
     """Return a sentence on the column whose missing values matter most, if they do."""
-    spread, found = _spread(one), []
+    spread, effects = _spread(one), []
     for j in facts.top:
         gone = facts.columns[j].missing
         if gone.any() and not gone.all():
             values = one.values[:, j]
-            found.append((float(values[gone].mean() - values[~gone].mean()), j))
-    if not found:
+            effects.append((float(values[gone].mean() - values[~gone].mean()), j))
+    if not effects:
         return []
-    effect, j = max(found, key=lambda each: abs(each[0]))
+    effect, j = max(effects, key=lambda each: abs(each[0]))
     if abs(effect) < MATTERS * spread or effect == 0:
         return []
     column, words = facts.columns[j], _words(facts)
@@ -254,11 +256,11 @@ def _missing(facts: Facts, one: Explanation) -> list[Sentence]:
 
 
 def _together(facts: Facts, one: Explanation) -> Sentence:
-    found = facts.interactions
-    if found is not None:
-        text = f"Single columns explain {found.single} of the variance of the predictions"
-        if found.pairs:
-            name, part, _ = found.pairs[0]
+    interactions = facts.interactions
+    if interactions is not None:
+        text = f"Single columns explain {interactions.single} of the variance of the predictions"
+        if interactions.pairs:
+            name, part, _ = interactions.pairs[0]
             text += f"; the strongest pair, {name}, has {part} of it together"
         else:
             text += ", and no pair of columns reaches 0.1 %"

@@ -46,7 +46,7 @@ class Words:
     place : callable
         A value of the column as text.
     private : bool
-        Whether values of the column, and slopes, must not be told.
+        Whether values of the column, and slopes, must not be shown.
     """
 
     output_unit: str
@@ -148,7 +148,7 @@ def turning_points(v: np.ndarray, tolerance: float) -> list[int]:
     >>> turning_points(np.array([0.0, 2.0, 1.9, 3.0, 0.0]), 0.5)
     [0, 3, 4]
     """
-    found, best, way = [0], 0, 0
+    turns, best, way = [0], 0, 0
     low = high = 0
     for i in range(1, len(v)):
         if way == 0:
@@ -160,17 +160,17 @@ def turning_points(v: np.ndarray, tolerance: float) -> list[int]:
         elif way * (v[i] - v[best]) >= 0:
             best = i
         elif way * (v[best] - v[i]) > tolerance:
-            found.append(best)
+            turns.append(best)
             way, best = -way, i
-    return [*found, len(v) - 1]
+    return [*turns, len(v) - 1]
 
 
 def _steps(x: np.ndarray, v: np.ndarray, jumps: np.ndarray, words: Words, exact: bool) -> str:
     heights = [v[i + 1] - v[i] for i in jumps]
     flat = "" if exact else "nearly "
     if words.private:
-        told = listed([words.signed(height) for height in heights])
-        return f"is {flat}constant but for {_count(len(jumps), 'jump')}, of {told}"
+        at_jumps = listed([words.signed(height) for height in heights])
+        return f"is {flat}constant but for {_count(len(jumps), 'jump')}, of {at_jumps}"
     whole = (x == np.round(x)).all()
     places = [words.place(x[i] if whole else (x[i] + x[i + 1]) / 2) for i in jumps]
     if len(jumps) == 1:
@@ -178,8 +178,8 @@ def _steps(x: np.ndarray, v: np.ndarray, jumps: np.ndarray, words: Words, exact:
         size = words.amount(heights[0])
         return f"is {size} {side} above {places[0]} than below, and {flat}flat otherwise"
     pairs = zip(heights, places, strict=True)
-    told = listed([f"{words.signed(height)} at {place}" for height, place in pairs])
-    return f"is {flat}constant but for {_count(len(jumps), 'jump')}: {told}"
+    at_jumps = listed([f"{words.signed(height)} at {place}" for height, place in pairs])
+    return f"is {flat}constant but for {_count(len(jumps), 'jump')}: {at_jumps}"
 
 
 def listed(texts: list[str]) -> str:

@@ -30,7 +30,7 @@ def shapley_rows(explainer: Any, explained: ExplainedRows, rows: np.ndarray) -> 
         return None
     try:
         shapley = explainer.with_measure("shapley", engine="exact")
-        found = shapley.explain(frames.take_rows(explanation.data, rows)).centered()
+        values = shapley.explain(frames.take_rows(explanation.data, rows)).centered()
     except ValueError:  # no exact engine, or one that would cost too much
         return None
-    return found if found.feature_names == explanation.feature_names else None
+    return values if values.feature_names == explanation.feature_names else None

@@ -43,7 +43,7 @@ def summary(explainer: Any, explained: ExplainedRows, settings: Settings) -> lis
 
 def _read_as(explainer: Any, settings: Settings) -> str:
     text = explainer.pieces_.describe()
-    # why a model is a black box may be told by a library, with values of its own
+    # a library may have said why a model is a black box, and quoted values
     return shown(text if settings.include_data else text.partition(":")[0], 400)
 
 
@@ -76,13 +76,13 @@ def versions(explainer: Any) -> str:
     names = ["numpy", "scikit-learn", "numba", "pandas"]
     if library in ("xgboost", "lightgbm", "catboost", "torch", "interpret"):
         names.append(library)
-    found = [f"skattr {__version__}", f"Python {platform.python_version()}"]
+    parts = [f"skattr {__version__}", f"Python {platform.python_version()}"]
     for name in names:
         try:
-            found.append(f"{name} {metadata.version(name)}")
+            parts.append(f"{name} {metadata.version(name)}")
         except metadata.PackageNotFoundError:  # under another name, such as xgboost-cpu
-            found.append(f"{name} {getattr(sys.modules.get(name), '__version__', 'unknown')}")
-    return ", ".join(found)
+            parts.append(f"{name} {getattr(sys.modules.get(name), '__version__', 'unknown')}")
+    return ", ".join(parts)
 
 
 def _base(explanation: Explanation) -> str:

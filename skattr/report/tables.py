@@ -101,14 +101,14 @@ class Column:
                 ("rows with a missing value", count(self.missing.sum())),
             ]
         column = self.parts[0]
-        found = [
+        lines = [
             ("kind", "levels" if self.is_level else _kind(column)),
             ("missing", f"{count(self.missing.sum())} of {count(len(column))} rows"),
         ]
         if include_data:
             values = _as_keys(column) if self.is_level else column
-            found.append(("distinct values", count(values.nunique())))
-        return found
+            lines.append(("distinct values", count(values.nunique())))
+        return lines
 
     def table(self, values: np.ndarray) -> tuple[tuple[str, str], list[tuple[str, str, str]]]:
         """Return two headings, and (raw value, rows, attribution) at levels or quartiles."""
@@ -140,26 +140,26 @@ class Column:
     def _levels(self, values: np.ndarray, write: Any) -> list[tuple[str, str, str]]:
         names, counts, means = self._counted(values)
         order = [c for c in np.argsort(-counts, kind="stable") if counts[c]]
-        found = [(names[c], count(counts[c]), write(means[c])) for c in order[:LEVELS]]
+        lines = [(names[c], count(counts[c]), write(means[c])) for c in order[:LEVELS]]
         if len(order) > LEVELS:
             rest = counts[order[LEVELS:]].sum()
-            found.append((f"{count(len(order) - LEVELS)} more levels", count(rest), ""))
-        return found
+            lines.append((f"{count(len(order) - LEVELS)} more levels", count(rest), ""))
+        return lines
 
     def _quartiles(self, values: np.ndarray, write: Any) -> list[tuple[str, str, str]]:
         column = self.parts[0]
         there = np.flatnonzero(~self.missing)
-        found = []
+        lines = []
         if len(there):
             order = there[np.argsort(column.iloc[there].to_numpy(), kind="stable")]
             names = ("minimum", "first quartile", "median", "third quartile", "maximum")
             for name, part in zip(names, np.linspace(0, 1, 5), strict=True):
                 row = order[round(part * (len(order) - 1))]
-                found.append((shown_value(column.iloc[row]), name, write(float(values[row]))))
+                lines.append((shown_value(column.iloc[row]), name, write(float(values[row]))))
         if self.missing.any():
             mean = float(values[self.missing].mean())
-            found.append(("missing", f"{count(self.missing.sum())} rows", write(mean)))
-        return found
+            lines.append(("missing", f"{count(self.missing.sum())} rows", write(mean)))
+        return lines
 
 
 def _series(data: Any, k: int) -> pd.Series:

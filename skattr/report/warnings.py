@@ -29,7 +29,7 @@ def warnings(
 
     `shared` is whether the report has Shapley values of its rows, too.
     """
-    found = [
+    notes = [
         _not_explained(explanation, shared),
         _together(explainer),
         _thin(explanation),
@@ -38,8 +38,8 @@ def warnings(
         _approximate(explainer, explanation),
     ]
     if explainer.refuted_ is not None:
-        found.append(Note("Black box", f"{explainer.refuted_}; it is explained as a black box"))
-    return [note for note in found if note is not None]
+        notes.append(Note("Black box", f"{explainer.refuted_}; it is explained as a black box"))
+    return [note for note in notes if note is not None]
 
 
 def _not_explained(explanation: Explanation, shared: bool) -> Note | None:
@@ -103,7 +103,7 @@ def _missing(columns: list[Column]) -> Note | None:
 
 
 def _unseen(columns: list[Column], include_data: bool) -> list[Note]:
-    found = []
+    notes = []
     for column in columns:
         known = column.levels()
         if known is None:
@@ -116,8 +116,8 @@ def _unseen(columns: list[Column], include_data: bool) -> list[Note]:
             names = f": {listed}" if include_data else ""
             text = f"{column.name}: {count(len(new))} levels that the model does not know, "
             text += f"in {count(rows)} rows"
-            found.append(Note("Unseen categories", text + names))
-    return found
+            notes.append(Note("Unseen categories", text + names))
+    return notes
 
 
 def _approximate(explainer: Any, explanation: Explanation) -> Note | None:

@@ -9,10 +9,10 @@ A stored curve is one of
 Values are centred. Each table is checked: it gives the values of the rows shown.
 
 Steps are many (thousands in a forest), so they are packed. Values are whole multiples of a unit,
-each written as its difference from the one before; steps that are told alike are one. The unit is
-so small that all digits that the page prints are those of `explain`, as long as the curves fit into
-BYTES; above that it grows, which the page says. Ends are the bytes of doubles or, where comparing
-in single precision is the same (as forests do), of single numbers.
+each written as its difference from the one before; steps that are printed alike are one. The unit
+is so small that all digits that the page prints are those of `explain`, as long as the curves fit
+into BYTES; above that it grows, which the page says. Ends are the bytes of doubles or, where
+comparing in single precision is the same (as forests do), of single numbers.
 """
 
 from __future__ import annotations
@@ -63,16 +63,16 @@ def what_if(
     places: list[int],
     settings: Settings,
 ) -> dict[str, Any] | None:
-    """Return the stored curves of the columns shown; None without data, whose values they tell."""
+    """Return the stored curves of the columns shown; None without data: they show its values."""
     if not settings.include_data:
         return None
     sums = additive = isinstance(explainer.pieces_, Additive) and _adds_up(explanation)
-    found = [
+    curves = [
         _stored(explainer, explanation, column, rows, j, places)
         for j, column in zip(top, columns, strict=True)
     ]
     for more, times in UNITS if sums else UNITS[1:]:
-        tables = [each.packed(places, more, times) for each in found]
+        tables = [each.packed(places, more, times) for each in curves]
         sizes = [len(json.dumps(table)) for table in tables]
         if sum(sizes) <= BYTES:
             break
@@ -150,13 +150,13 @@ class Stored:
         """Return runs of errors: how many, and the error."""
         if self.errors is None:
             return {}
-        told = []
+        errors_of_steps = []
         for errors in self.errors[kept].T:
             ends = np.append(np.flatnonzero(np.diff(errors)), len(errors) - 1)
             runs = np.diff(ends, prepend=-1)
             pairs = zip(runs.tolist(), errors[ends].tolist(), strict=True)
-            told.append([n for pair in pairs for n in pair])
-        return {"errors": told}
+            errors_of_steps.append([n for pair in pairs for n in pair])
+        return {"errors": errors_of_steps}
 
 
 def as_bytes(x: np.ndarray, single: bool) -> tuple[str, bool]:
@@ -190,14 +190,14 @@ def _stored(
     if curve.kind == "levels":
         table, values = _levels(curve)
         return Stored(table, (values - curve.offset)[:, :k])
-    found = _numbers(explainer, column, curve) if data.dtype.kind in "iuf" else None
-    if found is None:
+    stored = _numbers(explainer, column, curve) if data.dtype.kind in "iuf" else None
+    if stored is None:
         return _not(EVALUATED)
-    table, values, errors = found
-    own = frames.to_float(data)
+    table, values, errors = stored
+    raw = frames.to_float(data)
     wanted = explanation.values[rows, j].reshape(len(rows), -1)
-    got = evaluate(table, values - curve.offset, own)
-    there = np.isfinite(own)
+    got = evaluate(table, values - curve.offset, raw)
+    there = np.isfinite(raw)
     size = np.abs(explanation.values).max() + np.abs(curve.offset).max()
     if (np.abs(got - wanted)[there] > CLOSE * size).any():
         return _not(EVALUATED)

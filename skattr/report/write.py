@@ -80,7 +80,7 @@ def write_report(
     descriptions : dict, optional
         Descriptions of columns, by name: {"area": "living area"}.
     target : float or class, optional
-        A prediction that rows are to reach, from either side, or a class: the report tells for 100
+        A prediction that rows are to reach, from either side, or a class: the report shows for 100
         rows which change of one column does it, as `counterfactual` finds it. By default the middle
         of a classifier of two classes, and nothing for other models. Black boxes have none.
     slices : column, optional

@@ -1,1 +1,1 @@
-"""The middle: a model that was read, the terms of a measure with their engines, and their sum."""
+"""Solutions: a model that was read, the terms of a measure with their engines, and their sum."""

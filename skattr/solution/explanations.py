@@ -39,8 +39,8 @@ class ImportanceByFold:
         self.solution.folds.restore(self.fold_sums)
         model = self.solution.model
         rows = model.as_background(realign(X, model.names) if model.named else X)
-        found = self.solution.importance_by_fold(rows, self.chosen, self.options)
-        return one_output(found) if self.output is None else found[..., self.output]
+        importance = self.solution.importance_by_fold(rows, self.chosen, self.options)
+        return one_output(importance) if self.output is None else importance[..., self.output]
 
 
 def explain_rows(

@@ -138,10 +138,10 @@ def why_no_folds(folds: Any, terms: list[Term], options: RunOptions) -> str:
     """Return why there is no error from the background, "" if there is one."""
     if folds == 0:
         return "folds=0"
-    own = [term for term in terms if term.coefficient and not term.is_reference]
-    if not any(term.measure.by_rows for term in own):
-        return f"{own[0].measure!r}: {own[0].measure.no_folds}"
-    for term in own:
+    of_measure = [term for term in terms if term.coefficient and not term.is_reference]
+    if not any(term.measure.by_rows for term in of_measure):
+        return f"{of_measure[0].measure!r}: {of_measure[0].measure.no_folds}"
+    for term in of_measure:
         if not term.measure.by_rows and term.measure.no_folds != Measure.no_folds:
             return f"{term.measure!r}: {term.measure.no_folds}"
     for term in joined_terms(terms):

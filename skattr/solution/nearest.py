@@ -117,12 +117,12 @@ def nearest_seen(curve: RowCurve, column: Column, value: Any, met: Met) -> list[
     A model that is evaluated does not tell which levels it knows.
     """
     frame, values = curve.table()
-    found = [
+    levels = [
         Found(level, after, column.share_of(level))
         for level, after, does in zip(frame["x"], values, met(values), strict=True)
         if does and not frames.is_missing(level)
     ]
-    return sorted(found, key=lambda each: -each.share if each.share == each.share else 0.0)
+    return sorted(levels, key=lambda each: -each.share if each.share == each.share else 0.0)
 
 
 def nearest_date(curve: RowCurve, column: Column, value: Any, met: Met) -> list[Found]:

@@ -46,7 +46,7 @@ def test_columns_of_equal_names(kind):
         "arrow": (pa.Table.from_arrays([pa.array([1.0])] * 2, names=["rooms", "rooms"]), None),
         "keep": ([keys], ["key"]),
     }[kind]
-    with pytest.raises(ValueError, match=r"stand in (the frame|batch 1) more than once; rename"):
+    with pytest.raises(ValueError, match=r"occur in (the frame|batch 1) more than once; rename"):
         list(distributed.explain(FITTED, frame, keep=keep))
 
 

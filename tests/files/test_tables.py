@@ -489,7 +489,7 @@ def test_a_mark_at_the_beginning_of_the_file(tmp_path):
     [
         ("a,b\n1,2,3\n", "the first line names 2 columns, a row has 3"),
         ("a,b\n" + "1,2\n" * 200 + "1,2,3\n", "line 202"),
-        ("a,a\n1,2\n", "the columns \\['a'\\] stand in it more than once"),
+        ("a,a\n1,2\n", "the columns \\['a'\\] occur in it more than once"),
     ],
 )
 def test_damaged_files(text, words, tmp_path):

@@ -344,7 +344,7 @@ def other(columns, measure="main_effect", **settings):
     [
         (lambda: other(["a", "b"]), "same columns, but explainers[0] and explainers[1] differ: "
                                     "only in explainers[0]: ['c']"),
-        (lambda: other(["c", "b", "a"]), "they stand in another order"),
+        (lambda: other(["c", "b", "a"]), "they are in another order"),
         (lambda: MeasureExplainer(LinearRegression().fit(X[["a"]].rename(columns={"a": "z"}), Y))
             .fit(X[["a"]].rename(columns={"a": "z"})), "only in explainers[1]: ['z']"),
         (lambda: other(["a", "b", "c"], PartialDependence()), "same measure, but explainers[0] has "

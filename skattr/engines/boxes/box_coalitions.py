@@ -210,13 +210,15 @@ def added_over_trees(
     step = max(1, min(ROW_BLOCK, NUMBERS // max(1, shape[0] * shape[1])))
     for start in range(0, len(result), step):
         rows = np.ascontiguousarray(codes[:, start : start + step])
-        own = local()
+        of_thread = local()
 
-        def run(trees: np.ndarray, rows: np.ndarray = rows, own: local = own) -> np.ndarray:
+        def run(
+            trees: np.ndarray, rows: np.ndarray = rows, of_thread: local = of_thread
+        ) -> np.ndarray:
             part = np.zeros((rows.shape[1], *shape))
-            if not hasattr(own, "add"):
-                own.add = adding(rows, part.shape)
-            own.add(trees, part)
+            if not hasattr(of_thread, "add"):
+                of_thread.add = adding(rows, part.shape)
+            of_thread.add(trees, part)
             return part
 
         for part in in_order(run, plan.blocks, request.options.n_jobs):

@@ -119,9 +119,9 @@ class BinPlay:
             some = slice(start, start + step)
             weights = self.given.given(distinct.members[some])
             upto = np.cumsum(np.abs(weights), axis=1)
-            for weight, sums, at in zip(weights, upto, distinct.places[some], strict=True):
+            for weight, sums, at in zip(weights, upto, distinct.positions[some], strict=True):
                 # never beyond the last row with weight, whatever the rounding
-                place = np.minimum(u[at] * sums[-1], np.nextafter(sums[-1], 0.0))
-                rows[at] = np.searchsorted(sums, place, side="right")
+                target = np.minimum(u[at] * sums[-1], np.nextafter(sums[-1], 0.0))
+                rows[at] = np.searchsorted(sums, target, side="right")
                 factors[at] = np.sign(weight[rows[at]]) * sums[-1]
         return rows, factors

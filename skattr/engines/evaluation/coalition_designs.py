@@ -68,7 +68,7 @@ class Distinct(NamedTuple):
     """The distinct ones of M coalitions, and where each occurs."""
 
     members: np.ndarray  # (m, g)
-    places: list[np.ndarray]  # m arrays of positions among the M
+    positions: list[np.ndarray]  # m arrays of positions among the M
 
 
 def distinct_coalitions(members: np.ndarray) -> Distinct:
@@ -76,5 +76,5 @@ def distinct_coalitions(members: np.ndarray) -> Distinct:
     bits, which = np.unique(np.packbits(members, axis=1), axis=0, return_inverse=True)
     which = which.reshape(-1)
     ends = np.cumsum(np.bincount(which, minlength=len(bits)))[:-1]
-    places = np.split(np.argsort(which, kind="stable"), ends) if len(bits) else []
-    return Distinct(np.unpackbits(bits, axis=1, count=members.shape[1]).astype(bool), places)
+    where = np.split(np.argsort(which, kind="stable"), ends) if len(bits) else []
+    return Distinct(np.unpackbits(bits, axis=1, count=members.shape[1]).astype(bool), where)

@@ -139,8 +139,8 @@ class RowPlay:
             shares = self.shares[rows] * (n / m)
         else:
             starts = np.array([rng.random() for rng in rngs])
-            places = ((np.arange(m) + starts[:, None]) / m).ravel()
-            drawn = np.searchsorted(np.cumsum(self.shares), places, side="right")
+            uniforms = ((np.arange(m) + starts[:, None]) / m).ravel()
+            drawn = np.searchsorted(np.cumsum(self.shares), uniforms, side="right")
             rows, shares = np.minimum(drawn, n - 1), np.full(m * len(rngs), 1 / m)
 
         def at(points: np.ndarray, members: np.ndarray) -> np.ndarray:

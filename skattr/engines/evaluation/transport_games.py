@@ -98,14 +98,14 @@ class TransportPlay:
             return result
         distinct = distinct_coalitions(members)
         tables, factors = [], []
-        for coalition, at in zip(distinct.members, distinct.places, strict=True):
+        for coalition, at in zip(distinct.members, distinct.positions, strict=True):
             players = np.flatnonzero(coalition).tolist()
             columns = tuple(sorted(k for p in players for k in self.players[p]))
             table, weights = self.measure.transport(u[at], self.x, columns)
             tables.append(table)
             factors.append(np.ones(len(at)) if weights is None else weights)
         values = self._values(frames.concatenate(tables))
-        result[np.concatenate(distinct.places)] = np.concatenate(factors)[:, None] * values
+        result[np.concatenate(distinct.positions)] = np.concatenate(factors)[:, None] * values
         return result
 
     def _values(self, points: Any) -> np.ndarray:

@@ -108,15 +108,15 @@ class NetworkRows(RowMargins):
 
     @override
     def pinned(self, pieces: ReluNetwork, x: Any, columns: tuple[int, ...]) -> Iterator[Any]:
-        places, inputs = pieces.own_numbers(x, columns)
+        positions, inputs = pieces.own_numbers(x, columns)
         for value in inputs:
-            yield partial(self._forward, pieces, places, value)
+            yield partial(self._forward, pieces, positions, value)
 
     def _forward(
-        self, pieces: ReluNetwork, places: np.ndarray, value: np.ndarray, rows: Any
+        self, pieces: ReluNetwork, positions: np.ndarray, value: np.ndarray, rows: Any
     ) -> np.ndarray:
         Z = self.numbers[rows]  # a copy
-        Z[:, places] = value
+        Z[:, positions] = value
         return pieces.forward(Z)
 
 

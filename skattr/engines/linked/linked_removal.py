@@ -75,9 +75,11 @@ class LinkedRemoval(Engine):
             size = steps.block_size()
 
             def run(start: int, steps: StepsOfRows = steps, size: int = size) -> dict:
-                fit, found = steps.of(codes[:, start : start + size])
-                own = pieces.link(fit)
-                return {k: own - _mean(pieces, state.laws[k], values) for k, values in found}
+                fit, columns = steps.of(codes[:, start : start + size])
+                predictions = pieces.link(fit)
+                return {
+                    k: predictions - _mean(pieces, state.laws[k], values) for k, values in columns
+                }
 
             starts = range(0, len(request.X), size)
             blocks = in_order(run, starts, request.options.n_jobs)

@@ -184,11 +184,11 @@ def for_each_part(
 
     def fill(block: slice, inputs: list) -> None:
         for part, players, terms in games:
-            own = np.ascontiguousarray(inputs[part][:, players.inputs])
+            of_players = np.ascontiguousarray(inputs[part][:, players.inputs])
             add(
                 block,
                 players,
-                _values(state, part, terms, players, own, coefficients[terms], differences),
+                _values(state, part, terms, players, of_players, coefficients[terms], differences),
             )
 
     sets = max((table.shape[1] for table in state.moments if table is not None), default=1)

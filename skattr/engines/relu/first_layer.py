@@ -48,7 +48,7 @@ class FirstLayer:
     def inputs_of(self, k: int) -> np.ndarray:
         """Return the inputs that come from a column."""
         line = self.network.lines.get(k)
-        return np.flatnonzero(self.network.columns == k) if line is None else line.places
+        return np.flatnonzero(self.network.columns == k) if line is None else line.positions
 
     def is_affine(self, k: int) -> bool:
         """Return whether a column is known to enter by an affine function, or does not enter."""
@@ -66,13 +66,13 @@ class FirstLayer:
         line = self.network.lines.get(k)
         if line is None:
             return np.zeros(len(self.bias))
-        return self.weight[:, line.places] @ line.direction
+        return self.weight[:, line.positions] @ line.direction
 
     def at(self, k: int, values: Any) -> np.ndarray:
         """Return h_k at some raw values, (n, m)."""
         line = self.network.lines.get(k)
         if line is not None:
-            start = self.weight[:, line.places] @ line.start
+            start = self.weight[:, line.positions] @ line.start
             return start + (np.asarray(values, float)[:, None] - line.origin) * self.slope(k)
         inputs = self.inputs_of(k)
         if not len(inputs):

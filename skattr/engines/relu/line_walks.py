@@ -101,7 +101,7 @@ class Direction:
 
     def __init__(self, walker: Walker, line: Line) -> None:
         self.walker, (first, *others) = walker, walker.layers
-        ray = first.weight[:, line.places] @ line.direction
+        ray = first.weight[:, line.positions] @ line.direction
         rays = [np.stack([ray, -ray])]
         for layer, behind in zip(walker.layers, [*others, walker.last], strict=True):
             passed = np.where(rays[-1] > 0, rays[-1], layer.slope * rays[-1])

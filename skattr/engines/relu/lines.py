@@ -150,29 +150,29 @@ def _sums(
     assert state.numbers is not None
     first, kind = frames.distinct_rows(X, columns)
     some = frames.take_rows(X, first)
-    places, inputs = pieces.own_numbers(some, columns)
+    positions, inputs = pieces.own_numbers(some, columns)
     shares = [state.weights / state.weights.sum()] * len(first)
     if state.row_weights is not None:
         bins = state.row_weights.bins_of(some, columns)
         shares = [state.row_weights.given(columns, at) for at in bins.T]
-    run = partial(_pinned, pieces, state.numbers, places)
-    found = list(
+    run = partial(_pinned, pieces, state.numbers, positions)
+    means = list(
         in_order(lambda pair: run(*pair), zip(inputs, shares, strict=True), options.n_jobs)
     )
-    return np.array(found)[kind]
+    return np.array(means)[kind]
 
 
 def _pinned(
     pieces: ReluNetwork,
     numbers: np.ndarray,
-    places: np.ndarray,
+    positions: np.ndarray,
     pinned: np.ndarray,
     share: np.ndarray,
 ) -> np.ndarray:
     """Return Σ_r share_r f(pinned, z_r), (k,)."""
     rows = np.flatnonzero(share)
     Z = numbers[rows]
-    Z[:, places] = pinned
+    Z[:, positions] = pinned
     return share[rows] @ pieces.forward(Z)
 
 
@@ -207,7 +207,7 @@ def _curve(
     def walk(begin: int) -> tuple[np.ndarray, np.ndarray, Knots]:
         some = slice(begin, begin + LINES)
         Z = numbers[some].copy()
-        Z[:, line.places] = pinned
+        Z[:, line.positions] = pinned
         workspace = walker.workspace()
         value, slope, knots = network.walk(Z, shares.weight[some], workspace)
         if len(starts) > 1:  # else the workspace is not used again before they are summed up
@@ -240,7 +240,7 @@ def middle_of(line: Line, numbers: np.ndarray) -> float:
     c = int(np.abs(line.direction).argmax())
     if line.direction[c] == 0:
         return 0.0
-    u = (numbers[:, line.places[c]] - line.start[c]) / line.direction[c]
+    u = (numbers[:, line.positions[c]] - line.start[c]) / line.direction[c]
     return float(np.partition(u, len(u) // 2)[len(u) // 2])
 
 
@@ -265,7 +265,7 @@ def _special(pieces: ReluNetwork, state: RowLines, k: int) -> np.ndarray:
         assert state.numbers is not None
         Z = state.numbers[:1].repeat(2, axis=0)
         with np.errstate(invalid="ignore"):
-            Z[:, line.places] = np.array([[-np.inf], [np.inf]]) * line.direction + line.start
+            Z[:, line.positions] = np.array([[-np.inf], [np.inf]]) * line.direction + line.start
             result[1:] = pieces.forward(Z)
     return result
 
@@ -279,4 +279,4 @@ def _value(
     if state.row_weights is not None:
         at = state.row_weights.columns[k].bins.of(np.array([t]))
         share = state.row_weights.given((k,), at)
-    return _pinned(pieces, state.numbers, pieces.lines[k].places, pinned, share)
+    return _pinned(pieces, state.numbers, pieces.lines[k].positions, pinned, share)

@@ -27,7 +27,7 @@ def row_lines(pieces: ReluNetwork, X: Any, k: int) -> Iterator[PiecewiseLinear]:
         network = Direction(walker, line)
         for begin in range(0, len(numbers), LINES):
             Z = numbers[begin : begin + LINES].copy()
-            Z[:, line.places] = pinned
+            Z[:, line.positions] = pinned
             workspace = walker.workspace()
             value, slope, knots = network.walk(Z, np.ones(len(Z)), workspace)
             starts = np.concatenate([[0], knots.ends[:-1]])
@@ -53,6 +53,6 @@ def _special(pieces: ReluNetwork, numbers: np.ndarray, k: int) -> np.ndarray:
     for i, number in enumerate(inputs):
         if number is not None:
             Z = numbers.copy()
-            Z[:, line.places] = number
+            Z[:, line.positions] = number
             result[:, i] = pieces.forward(Z)
     return result

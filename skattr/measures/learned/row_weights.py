@@ -181,9 +181,9 @@ def _totals(
 ) -> Totals:
     """Return the totals of each bin; codes (n, n_others) are parts of other columns."""
     n = bins.n
-    place = rows * (INDICATORS + 1)
+    offset = rows * (INDICATORS + 1)
     size = (n + 1) * (INDICATORS + 1)
-    counts = [np.bincount(place + code, weight, size) for code in codes.T]
+    counts = [np.bincount(offset + code, weight, size) for code in codes.T]
     sums = [count.reshape(n + 1, -1)[:n] for count in counts]
     indicators = [_indicators(each, ordered) for each, ordered in zip(sums, cumulate, strict=True)]
     S = np.concatenate([np.zeros((n, 0)), *indicators], axis=1)

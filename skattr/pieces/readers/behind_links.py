@@ -64,14 +64,14 @@ def _side_by_side(members: Sequence[tuple[list, Link | None]]) -> tuple[list, Me
     """Put the margins of members side by side; return them, and the place of each member."""
     sizes = [len(parts[0].constant) for parts, _ in members]
     ends = np.cumsum(sizes)
-    places = [slice(end - size, end) for size, end in zip(sizes, ends, strict=True)]
+    slices = [slice(end - size, end) for size, end in zip(sizes, ends, strict=True)]
     parts = [
         part.at_outputs(range(of.start, of.stop), ends[-1])
-        for (some, _), of in zip(members, places, strict=True)
+        for (some, _), of in zip(members, slices, strict=True)
         for part in some
     ]
     links = [IDENTITY if link is None else link for _, link in members]
-    return parts, list(zip(places, links, strict=True))
+    return parts, list(zip(slices, links, strict=True))
 
 
 # -- means ---------------------------------------------------------------------------------------
@@ -97,8 +97,8 @@ def _bag(estimator: Any) -> tuple[list, Link]:
     for member, subset in zip(estimator.estimators_, estimator.estimators_features_, strict=True):
         parts, link = readers.read_linked(unwrap(member), "proba" if classifies else "predict")
         if classifies and len(member.classes_) < len(estimator.classes_):
-            places = member.classes_.astype(int).tolist()
-            link = Placed(link or IDENTITY, places, len(estimator.classes_))
+            positions = member.classes_.astype(int).tolist()
+            link = Placed(link or IDENTITY, positions, len(estimator.classes_))
         step = Subset(estimator, np.asarray(subset))
         members.append(([part.behind(step) for part in parts], link))
     parts, placed = _side_by_side(members)
@@ -141,14 +141,14 @@ class Calibrated(Link):
     """One calibrator per class, each a function of one number, made to shares that sum to 1."""
 
     calibrators: list[Callable[[np.ndarray], np.ndarray]]
-    places: list[int]  # the class of each calibrator
+    positions: list[int]  # the class of each calibrator
     n_classes: int
     name: str
 
     @override
     def __call__(self, margins: np.ndarray) -> np.ndarray:
         result = np.zeros((self.n_classes, *margins.shape[1:]))
-        for k, margin, calibrator in zip(self.places, margins, self.calibrators, strict=True):
+        for k, margin, calibrator in zip(self.positions, margins, self.calibrators, strict=True):
             result[k] = calibrator(margin.ravel()).reshape(margin.shape)
         if self.n_classes == 2:
             result[0] = 1.0 - result[1]
@@ -177,12 +177,12 @@ def _calibrated_member(member: Any) -> tuple[list, Link]:
         return parts, Chain(link, Function("temperature", _by_rows(member.calibrators[0].predict)))
     if not decides and len(classes) == 2:
         link = link.select([1])
-    places = np.searchsorted(classes, inner.classes_).tolist()
+    positions = np.searchsorted(classes, inner.classes_).tolist()
     if len(classes) == 2:
-        places = [1]
+        positions = [1]
     functions = [calibrator.predict for calibrator in member.calibrators]
     name = f"{'isotonic' if member.method == 'isotonic' else 'sigmoid'} calibration"
-    calibrated = Calibrated(functions, places, len(classes), name)
+    calibrated = Calibrated(functions, positions, len(classes), name)
     return parts, calibrated if link is IDENTITY else Chain(link, calibrated)
 
 
