@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
+__all__ = ["Attributions", "Pairs"]
+
 
 @dataclass(frozen=True, eq=False)
 class Attributions(Sequence[tuple[int, ...]]):

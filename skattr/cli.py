@@ -14,6 +14,8 @@ from typing import Any
 from skattr._commands import run_demo, run_explain, run_report, run_warm_up, say
 from skattr._version import __version__
 
+__all__ = ["main"]
+
 MEASURES = (
     "main_effect",
     "conditional_effect",

@@ -32,6 +32,8 @@ from skattr.solution.nearest import (
     nearest_seen,
 )
 
+__all__ = ["counterfactual"]
+
 COLUMNS = ["row", "column", "from", "to", "change", "before", "after", "share", "note"]
 ALREADY = "already there"
 NONE = "no value of this column does"

@@ -30,6 +30,8 @@ from skattr.explainer import MeasureExplainer
 from skattr.explanation import Explanation
 from skattr.measures.base import as_terms
 
+__all__ = ["Decomposition", "decompose"]
+
 TINY = 1e-24  # squares relative to those of f, below which a function is constant
 BLOCK = 2**22  # numbers of pairs that are computed together, which bounds memory
 

@@ -43,6 +43,8 @@ from skattr.solution.read_model import ReadModel
 from skattr.solution.solution import Solution
 from skattr.solution.surfaces import column_pair, pair_surface
 
+__all__ = ["MeasureExplainer"]
+
 
 def _can_add_batches(explainer: MeasureExplainer) -> bool:
     if not models.is_fitted(explainer.estimator):

@@ -18,6 +18,8 @@ from skattr._pair_matrix import pair_matrix
 from skattr._selection import positions, row_index, selected_columns, selected_rows
 from skattr._utils.messages import brief, check_flag
 
+__all__ = ["Explanation"]
+
 ROUNDING = 1e-6  # relative: several libraries predict in float32
 MAIN_EFFECTS = ("PartialDependence()", "PartialDependence() - Expectation()")
 

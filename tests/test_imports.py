@@ -1,6 +1,7 @@
 """What `import skattr` shows, and what it does not wait for."""
 
 import ast
+import importlib
 from functools import cache
 from pathlib import Path
 
@@ -26,6 +27,8 @@ SURFACE = {
     "compat": "TreeExplainer",
     "datasets": "load_flats make_flats",
     "distributed": "explain fit",
+    "engines": "ENGINES Engine Integral QuasiMonteCarlo Request Riemann Rows RunOptions TooCostly "
+    "choose engine_table is_asked_for",
     "measures": "ALE Atoms Banzhaf Baseline Coefficient Conditional Density Dirac Expectation "
     "LinearCombination MarginalEffect Measure PartialDependence ProductMarginal Removal Sampler "
     "ScaledCoefficient Shapley Stieltjes Uniform",
@@ -90,6 +93,28 @@ def test_public_names_of_modules(module):
     public = getattr(skattr, module)
     assert list(public.__all__) == SURFACE[module].split()
     assert all(hasattr(public, name) for name in public.__all__)
+
+
+INTERNAL = {"kernels", "solution"}  # besides those with an underscore, see docs/architecture.md
+
+
+def test_modules_say_which_names_are_public():
+    root = Path(skattr.__file__).parent
+    for path in (*root.glob("*.py"), *root.glob("*/__init__.py")):
+        name = path.stem if path.parent == root else path.parent.name
+        if name.startswith("_") or name in INTERNAL:
+            continue
+        module = importlib.import_module(f"skattr.{name}")
+        assert all(hasattr(module, each) for each in module.__all__), name
+
+
+def test_tests_import_helpers_and_not_each_other():
+    root = Path(__file__).parent
+    for path in root.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tests"):
+                first = [*node.module.split(".")[1:], node.names[0].name][0]
+                assert first in ("cases", "helpers", "oracle"), f"{path}:{node.lineno}"
 
 
 @pytest.mark.slow
