@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import replace
 from inspect import signature
 from typing import Any, Self
@@ -58,7 +59,7 @@ from skattr.solution.ice import ice
 from skattr.solution.pair_solutions import PairSolutions
 from skattr.solution.planning import fit_to, plan_and_prepare
 from skattr.solution.read_model import ReadModel
-from skattr.solution.solution import solve
+from skattr.solution.solution import Solution, solve
 from skattr.solution.surfaces import column_pair, pair_surface
 from skattr.solution.terms import Fit, Term
 
@@ -320,7 +321,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         rows = self._aligned(X)
         options = self._options()
         values = self._solution.values(rows, chosen, options)
-        by_fold = ImportanceByFold(self._solution, self._aligned, options, chosen, self._fold_sums)
+        by_fold = self._importance_by_fold(self._solution, chosen)
         return as_explanation(self._solution, values, chosen, rows, X, predictions, by_fold)
 
     def explain_pairs(self, X: Any, *, pairs: Any = None, predictions: bool = True) -> Explanation:
@@ -363,7 +364,7 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         options = self._options()
         solution, chosen = self._pairs.find(self._solution, wanted, options, self._fit)
         values = solution.values(rows, chosen, options)
-        by_fold = ImportanceByFold(solution, self._aligned, options, chosen, self._fold_sums)
+        by_fold = self._importance_by_fold(solution, chosen)
         return explanation_of_pairs(solution, values, chosen, rows, X, singles, by_fold)
 
     def transform(self, X: Any) -> np.ndarray:
@@ -537,6 +538,16 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
             self._model, self._attributions, terms, self._domain_of(row), self._options(),
             self._n_folds,
         )  # fmt: skip
+
+    def _importance_by_fold(self, solution: Solution, chosen: list[int]) -> ImportanceByFold:
+        """Return the importances of some attributions by fold, which are computed when asked for.
+
+        By then this explainer may have been fitted to another background.
+        """
+        fitted = copy(self)
+        return ImportanceByFold(
+            solution, fitted._aligned, self._options(), chosen, fitted._fold_sums
+        )
 
     def _fold_sums(self) -> FoldSums | None:
         """Return the sums of all folds, which `fit` does not keep."""
