@@ -59,7 +59,7 @@ def interactions(
     >>> tree = DecisionTreeRegressor(max_depth=3, random_state=0).fit(X, y)
     >>> parts = skattr.decompose(skattr.MeasureExplainer(tree).fit(X), X)
     >>> ax = skattr.plot.interactions(parts, max_pairs=3)
-    >>> ax.get_xlabel()
+    >>> ax.get_xlabel().splitlines()[0]
     'H², 3 of 45 pairs drawn'
     """
     if not isinstance(decomposition, Decomposition):
@@ -85,8 +85,7 @@ def interactions(
         draw(axes, table)
         n = len(tables[0])
         some = f"{len(table)} of {n} pairs drawn" if len(table) < n else f"{n} pairs"
-        axes.set_xlabel(f"H², {some}", **drawing.LITERAL)
-        _write_shares(axes, decomposition, o)
+        axes.set_xlabel(f"H², {some}\n{_shares(decomposition, o)}", **drawing.LITERAL)
     return panels.result()
 
 
@@ -94,13 +93,11 @@ def _name(label: Any) -> str:
     return drawing.shorten(label, 20)
 
 
-def _write_shares(ax: Axes, decomposition: Decomposition, o: int) -> None:
-    """Write the shares of single columns and pairs above the axes."""
+def _shares(decomposition: Decomposition, o: int) -> str:
+    """Return the shares of single columns and pairs in words."""
     shares = np.asarray(decomposition.shares, float).reshape(3, -1)[:, o]
     single, pairs, left = (f"{100 * share:.0f} %" for share in shares)
-    text = f"variance: single columns {single}, pairs {pairs}, left {left}"
-    ax.annotate(text, (0, 1), (0, 4), xycoords="axes fraction", textcoords="offset points",
-                fontsize="small", va="bottom", color=drawing.ink())  # fmt: skip
+    return f"variance: single columns {single}, pairs {pairs}, left {left}"
 
 
 def _draw_bars(ax: Axes, table: pd.Series) -> None:

@@ -26,7 +26,7 @@ def describe(solution: Solution, options: RunOptions, pairs: Sequence[Solution] 
         *(_term(term, model.pieces, solution.attributions, options) for term in solution.terms),
         _folds(solution),
         *(f"note: {note}" for note in notes(solution)),
-        *(line for each in pairs for line in _pairs(each, options)),
+        *dict.fromkeys(line for each in pairs for line in _pairs(each, options)),
     ]
     return "\n".join(lines)
 
