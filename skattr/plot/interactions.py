@@ -72,8 +72,6 @@ def interactions(
     check_count("max_pairs", max_pairs)
     outputs = output_positions(decomposition.output_names, output)
     tables = [decomposition.pairs(decomposition.output_names[o]) for o in outputs]
-    if not len(tables[0]):
-        raise ValueError("there are no pairs to draw: the decomposition is that of one column")
     first = [table[:max_pairs] for table in tables]
     titles = [decomposition.output_names[o] for o in outputs]
     draw, height = (_draw_bars, 0.32) if kind == "bars" else (_draw_matrix, 0.42)

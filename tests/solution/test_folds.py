@@ -434,7 +434,9 @@ def test_a_fold_with_all_the_weight_gives_no_error(model, heavy):
     check(MODELS[model], PartialDependence(), X, weights, X[:9])
 
 
-@pytest.mark.parametrize("measure", [Conditional(bandwidth=1e-3), Conditional("knn", n_neighbors=2)])
+@pytest.mark.parametrize(
+    "measure", [Conditional(bandwidth=1e-3), Conditional("knn", n_neighbors=2)]
+)
 def test_a_law_without_rows_beyond_a_fold_gives_no_error(measure):
     X = np.random.default_rng(19).normal(size=(60, 3))
     explainer = MeasureExplainer(MODELS["linear"], measure, folds=2).fit(X)
