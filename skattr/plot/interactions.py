@@ -75,7 +75,7 @@ def interactions(
     first = [table[:max_pairs] for table in tables]
     titles = [decomposition.output_names[o] for o in outputs]
     draw, height = (_draw_bars, 0.32) if kind == "bars" else (_draw_matrix, 0.42)
-    names = [f"{_name(a)} × {_name(b)}" for a, b in first[0].index]
+    names = list(map(drawing.name_of_pair, first[0].index))
     n_lines = len(names) if kind == "bars" else len(_columns(first[0]))
     high = max(1.6 + height * n_lines, 2.6)
     panels = drawing.Panels.of(ax, titles, (6.8, high), (5.0, high + 0.3), names)
@@ -85,10 +85,6 @@ def interactions(
         some = f"{len(table)} of {n} pairs drawn" if len(table) < n else f"{n} pairs"
         axes.set_xlabel(f"H², {some}\n{_shares(decomposition, o)}", **drawing.LITERAL)
     return panels.result()
-
-
-def _name(label: Any) -> str:
-    return drawing.shorten(label, 20)
 
 
 def _shares(decomposition: Decomposition, o: int) -> str:
@@ -105,7 +101,7 @@ def _draw_bars(ax: Axes, table: pd.Series) -> None:
     for place, size in zip(places, table, strict=True):
         ax.annotate(small(round(size, 4)), (size, place), (4, 0), textcoords="offset points",
                     va="center", fontsize="small")  # fmt: skip
-    drawing.name_rows(ax, [f"{_name(a)} × {_name(b)}" for a, b in table.index])
+    drawing.name_rows(ax, list(map(drawing.name_of_pair, table.index)))
     ax.set_xlim(0, 1.15 * max(float(table.max()), 1e-3))
     drawing.hide_spines(ax, "top", "right")
 
@@ -130,7 +126,7 @@ def _draw_matrix(ax: Axes, table: pd.Series) -> None:
             ax.text(
                 q, p, small(round(size, 4)), ha="center", va="center", fontsize="small", color=ink
             )
-    names = [_name(label) for label in columns]
+    names = [drawing.shorten(label, 20) for label in columns]
     ax.set_yticks(np.arange(len(names)), names, **drawing.LITERAL)
     ax.set_xticks(np.arange(len(names)), names, rotation=40, ha="right", **drawing.LITERAL)
     ax.tick_params(length=0)

@@ -195,6 +195,32 @@ def test_interactions_as_bars_and_matrix():
         assert values[labels.index(b), labels.index(a)] == pytest.approx(size)
 
 
+@pytest.mark.parametrize("measure", ["main_effect", "partial_dependence", "shapley"])
+@pytest.mark.parametrize("pairs", [None, [("number", "other"), ("few", "flag")]])
+@pytest.mark.parametrize("centered", [True, False])
+def test_a_waterfall_of_pairs_begins_with_single_columns(measure, pairs, centered):
+    explainer = MeasureExplainer(MODEL, measure).fit(X)
+    found = explainer.explain_pairs(X[30:31], pairs=pairs)
+    ax = plot.waterfall(found, max_features=3, centered=centered)
+    names = [label.get_text() for label in ax.get_yticklabels()]
+    sizes = dict(zip(names, [bar.get_width() for bar in ax.patches], strict=True))
+    assert "few × flag" in names or pairs is None
+    singles = (found.singles.values - found.singles.offset).sum()
+    left = found.remainder().iloc[0]
+    start = explainer.base_value_
+    if measure == "shapley":  # pairs are parts of the values, which add up
+        alone = "single columns" if pairs is None else "single columns and other pairs"
+        assert left == pytest.approx(0, abs=1e-9) and "not explained" not in ax.get_title()
+        assert sizes[alone] == pytest.approx(singles - found.values.sum())
+    else:
+        assert sizes["single columns"] == pytest.approx(singles)
+        assert sizes[found.remainder_name] == pytest.approx(left)
+    assert start + sum(sizes.values()) == pytest.approx(found.predictions[0])
+    bars = plot.bar(found, max_features=1)
+    others = "1 other pair" if pairs else "9 other pairs"
+    assert [label.get_text() for label in bars.get_yticklabels()][1] == others
+
+
 def test_interactions_of_classes_and_what_is_refused():
     model = HistGradientBoostingClassifier(**SETTINGS).fit(X, np.digitize(Y, [-0.5, 0.5]))
     explainer = MeasureExplainer(model).fit(X)
