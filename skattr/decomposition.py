@@ -173,12 +173,14 @@ def decompose(explainer: MeasureExplainer, X: Any) -> Decomposition:
         )
     if not hasattr(X, "shape") or len(X) < 2:
         raise ValueError(f"decompose: X must be a table of at least two rows, got {brief(X)}")
+    n_values = len(explainer.get_feature_names_out())  # of all outputs
+    if n_values == len(explainer.output_names_):
+        raise ValueError("decompose: a pair needs two columns or groups, and there is only one")
     sums, others = _Sums(), explainer._complements()
     names: Any = ()
     columns: Any = ()
     exact = True
-    n_pairs = len(explainer.get_feature_names_out()) ** 2
-    step = max(1, BLOCK // n_pairs)
+    step = max(1, BLOCK // n_values**2)
     for start in range(0, len(X), step):
         block = frames.take_rows(X, slice(start, start + step))
         pairs = explainer.explain_pairs(block)

@@ -294,13 +294,13 @@ class Explanation:
     @property
     def remainder_name(self) -> str:
         """The name of the part of the predictions that the values do not explain."""
-        explained = {k for some in positions(self.data, self.columns) for k in some}
-        if len(explained) < self.data.shape[1]:
-            return "not explained by these columns"
-        if self.singles is not None:
+        if self.singles is not None:  # those of all columns
             g = len(self.singles.feature_names)
             every = len(self.feature_names) == g * (g - 1) // 2
             return f"not explained by single columns and {'pairs' if every else 'these pairs'}"
+        explained = {k for some in positions(self.data, self.columns) for k in some}
+        if len(explained) < self.data.shape[1]:
+            return "not explained by these columns"
         main = " ".join(self.measure.split()) in MAIN_EFFECTS
         return "interactions" if main else "not explained by single columns"
 

@@ -8,6 +8,7 @@ import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestRegressor
 from sklearn.linear_model import LinearRegression
 from sklearn.neighbors import KNeighborsRegressor
+from sklearn.tree import DecisionTreeRegressor
 
 import skattr
 from skattr import MeasureExplainer
@@ -138,6 +139,12 @@ def test_tables():
         (MeasureExplainer(MODELS["forest"], Shapley()), X, "own columns only"),
         (MeasureExplainer(lambda X: np.ones(len(X))), X, "the same for all rows"),
         (MeasureExplainer(lambda X: X[:, 0]), X[:, :1], "pair needs two"),
+        (MeasureExplainer(DecisionTreeRegressor().fit(X[:, :1], X[:, 0])), X[:, :1], "only one"),
+        (
+            MeasureExplainer(MODELS["forest"], groups={"all": ["x0", "x1", "x2", "x3"]}),
+            X,
+            "only one",
+        ),
     ],
 )
 def test_what_is_refused(explainer, rows, words):

@@ -156,6 +156,8 @@ def test_remainder(fitted):
     assert pairs.remainder_name == "not explained by single columns and pairs"
     some = explainer.explain_pairs(X, pairs=[("size", "age"), ("city", "new")])
     assert some.remainder_name == "not explained by single columns and these pairs"
+    only = explainer.explain_pairs(X, pairs=[("size", "age")])  # the others have single values
+    assert only.remainder_name == "not explained by single columns and these pairs"
     one = explainer.explain_pairs(X, predictions=False)
     assert one.predictions is None
     np.testing.assert_array_equal(pairs.centered().values, pairs.values)

@@ -70,7 +70,7 @@ def waterfall(
     do not promise this: then all bars begin at 0 and, if the explanation has predictions, the
     difference between the prediction and the sum has a line of its own: "interactions" of main
     effects, else "not explained by single columns". Several outputs have one panel each, with the
-    columns in the same order.
+    columns in the same order. Pairs come on top of single columns, which share one bar.
 
     Parameters
     ----------
@@ -112,6 +112,7 @@ def waterfall(
         error = selection.errors(o)
         if error is not None:
             error = np.sqrt(ranking.columns(error**2)[0])
+            error = np.append(error, _of_singles(selection.explanations[o])[1])
         extents.append(_draw_bars(axes, sums, error, len(ranking.first), width))
         drawing.name_rows(axes, names, panels.outer[o])
         drawing.hide_spines(axes, "top", "right", "left")
@@ -128,6 +129,7 @@ def _sums(selection: Selection) -> list[Sums]:
     for one, values in zip(selection.explanations, selection.values, strict=True):
         prediction = None if one.predictions is None else float(one.predictions[0])
         contributions = selection.ranking.columns(values)[0]
+        contributions = np.append(contributions, _of_singles(one)[0])
         result.append(Sums(_start(one, selection.centered), contributions, prediction))
     with_gap = not all(sums.complete for sums in result)
     for sums in result:
@@ -137,6 +139,20 @@ def _sums(selection: Selection) -> list[Sums]:
         for o in part:
             result[o].places = places
     return result
+
+
+def _of_singles(one: Explanation) -> tuple[list[float], list[float]]:
+    """Return the sum of single values that come with pairs, and its error; nothing without pairs.
+
+    Pairs of coalitions are parts of the single values, so that only the rest of these is left.
+    """
+    if one.singles is None:
+        return [], []
+    singles = one.singles.centered()
+    total, variance = float(singles.values.sum()), 0.0
+    for part in (singles, one) if one.shared else (singles,):
+        variance += 0.0 if part.std_error is None else float((part.std_error**2).sum())
+    return [total - float(one.values.sum()) if one.shared else total], [variance**0.5]
 
 
 def _one_row(explanation: Explanation, row: Any) -> Explanation:
@@ -171,9 +187,13 @@ def _names(one: Explanation, ranking: Ranking) -> list[str]:
         n_columns = len(one.columns[j])
         if n_columns == 1:
             names[line] += f" = {drawing.raw_text(raw[j])}"
-        else:
+        elif one.singles is None:
             names[line] += f" ({n_columns} columns)"
-    return names
+    if one.singles is None:
+        return names
+    g = len(one.singles.feature_names)
+    others = one.shared and len(one.feature_names) < g * (g - 1) // 2
+    return [*names, "single columns and other pairs" if others else "single columns"]
 
 
 def _draw_bars(

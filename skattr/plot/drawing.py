@@ -160,6 +160,11 @@ def shorten(name: Any, longest: int = LONGEST) -> str:
     return f"{text[: longest - 1 - tail]}…{text[-tail:]}"
 
 
+def name_of_pair(pair: tuple[Any, Any]) -> str:
+    """Return the name of a pair of columns."""
+    return " × ".join(shorten(name, 20) for name in pair)
+
+
 def rows(n: int) -> str:
     """Return a number of rows in words."""
     return f"{count(n)} row{'s' if n != 1 else ''}"

@@ -59,7 +59,7 @@ def interactions(
     >>> tree = DecisionTreeRegressor(max_depth=3, random_state=0).fit(X, y)
     >>> parts = skattr.decompose(skattr.MeasureExplainer(tree).fit(X), X)
     >>> ax = skattr.plot.interactions(parts, max_pairs=3)
-    >>> ax.get_xlabel()
+    >>> ax.get_xlabel().splitlines()[0]
     'H², 3 of 45 pairs drawn'
     """
     if not isinstance(decomposition, Decomposition):
@@ -72,12 +72,10 @@ def interactions(
     check_count("max_pairs", max_pairs)
     outputs = output_positions(decomposition.output_names, output)
     tables = [decomposition.pairs(decomposition.output_names[o]) for o in outputs]
-    if not len(tables[0]):
-        raise ValueError("there are no pairs to draw: the decomposition is that of one column")
     first = [table[:max_pairs] for table in tables]
     titles = [decomposition.output_names[o] for o in outputs]
     draw, height = (_draw_bars, 0.32) if kind == "bars" else (_draw_matrix, 0.42)
-    names = [f"{_name(a)} × {_name(b)}" for a, b in first[0].index]
+    names = list(map(drawing.name_of_pair, first[0].index))
     n_lines = len(names) if kind == "bars" else len(_columns(first[0]))
     high = max(1.6 + height * n_lines, 2.6)
     panels = drawing.Panels.of(ax, titles, (6.8, high), (5.0, high + 0.3), names)
@@ -85,22 +83,15 @@ def interactions(
         draw(axes, table)
         n = len(tables[0])
         some = f"{len(table)} of {n} pairs drawn" if len(table) < n else f"{n} pairs"
-        axes.set_xlabel(f"H², {some}", **drawing.LITERAL)
-        _write_shares(axes, decomposition, o)
+        axes.set_xlabel(f"H², {some}\n{_shares(decomposition, o)}", **drawing.LITERAL)
     return panels.result()
 
 
-def _name(label: Any) -> str:
-    return drawing.shorten(label, 20)
-
-
-def _write_shares(ax: Axes, decomposition: Decomposition, o: int) -> None:
-    """Write the shares of single columns and pairs above the axes."""
+def _shares(decomposition: Decomposition, o: int) -> str:
+    """Return the shares of single columns and pairs in words."""
     shares = np.asarray(decomposition.shares, float).reshape(3, -1)[:, o]
     single, pairs, left = (f"{100 * share:.0f} %" for share in shares)
-    text = f"variance: single columns {single}, pairs {pairs}, left {left}"
-    ax.annotate(text, (0, 1), (0, 4), xycoords="axes fraction", textcoords="offset points",
-                fontsize="small", va="bottom", color=drawing.ink())  # fmt: skip
+    return f"variance: single columns {single}, pairs {pairs}, left {left}"
 
 
 def _draw_bars(ax: Axes, table: pd.Series) -> None:
@@ -110,7 +101,7 @@ def _draw_bars(ax: Axes, table: pd.Series) -> None:
     for place, size in zip(places, table, strict=True):
         ax.annotate(small(round(size, 4)), (size, place), (4, 0), textcoords="offset points",
                     va="center", fontsize="small")  # fmt: skip
-    drawing.name_rows(ax, [f"{_name(a)} × {_name(b)}" for a, b in table.index])
+    drawing.name_rows(ax, list(map(drawing.name_of_pair, table.index)))
     ax.set_xlim(0, 1.15 * max(float(table.max()), 1e-3))
     drawing.hide_spines(ax, "top", "right")
 
@@ -135,7 +126,7 @@ def _draw_matrix(ax: Axes, table: pd.Series) -> None:
             ax.text(
                 q, p, small(round(size, 4)), ha="center", va="center", fontsize="small", color=ink
             )
-    names = [_name(label) for label in columns]
+    names = [drawing.shorten(label, 20) for label in columns]
     ax.set_yticks(np.arange(len(names)), names, **drawing.LITERAL)
     ax.set_xticks(np.arange(len(names)), names, rotation=40, ha="right", **drawing.LITERAL)
     ax.tick_params(length=0)

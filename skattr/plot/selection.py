@@ -93,9 +93,11 @@ class Ranking:
 
     def names(self, explanation: Explanation) -> list[str]:
         """Return the names to write."""
-        names = [drawing.shorten(explanation.feature_names[j]) for j in self.first]
-        n = len(self.rest)
-        return [*names, f"{count(n)} other column{'s' if n > 1 else ''}"] if n else names
+        labels: Any = [explanation.feature_names[j] for j in self.first]
+        of_pairs = explanation.singles is not None
+        names = [drawing.name_of_pair(x) if of_pairs else drawing.shorten(x) for x in labels]
+        what, n = "pair" if of_pairs else "column", len(self.rest)
+        return [*names, f"{count(n)} other {what}{'s' if n > 1 else ''}"] if n else names
 
     def columns(self, values: np.ndarray) -> np.ndarray:
         """Return the values of the columns drawn, and the sum of the rest, (n, m) or (n, m + 1)."""

@@ -19,6 +19,7 @@ CELLS = 120  # of numbers; of a step function with more jumps, the value in the 
 EVALUATED = 24  # cells of a function that calls the model
 GAP = 0.03  # between numbers and "missing", as a part of the axis
 WIDE = 0.06  # the width of "missing"
+MARGIN = 0.015  # beyond the lowest and the highest number, whose rows are drawn on their cells
 
 
 @dataclass
@@ -113,6 +114,8 @@ def _of_numbers(curve: Curve, line: Line, column: Column | None) -> SurfaceAxis:
         middle = middle[np.unique(np.linspace(0, len(middle) - 1, n_cells).astype(int))]
         between = (middle[:-1] + middle[1:]) / 2
         edges = np.array([min(low, middle[0]), *between, max(high, middle[-1])])
+    if line.kind != "line":
+        edges[[0, -1]] += MARGIN * (high - low) * np.array([-1, 1])
     missing = None
     if MISSING in line.special:
         begin = high + GAP * (high - low)

@@ -70,8 +70,8 @@ def surface(
     >>> tree = DecisionTreeRegressor(max_depth=3, random_state=0).fit(X, y)
     >>> explainer = skattr.MeasureExplainer(tree).fit(X)
     >>> ax = skattr.plot.surface(explainer.surface("bmi", "s5"), data=X)
-    >>> ax.get_xlabel(), ax.get_ylabel()
-    ('bmi', 's5')
+    >>> ax.get_ylabel()
+    's5'
     """
     if not isinstance(surface, Surface):
         raise TypeError(
@@ -130,11 +130,12 @@ def _draw_heat(ax: Axes, x: SurfaceAxis, y: SurfaceAxis, values: np.ndarray, lab
                 rasterized=True,
             )  # fmt: skip
     drawing.colorbar([ax], mesh, format=numbers()).set_label(label, **drawing.LITERAL)
+    note = ""
     if x.column is not None and y.column is not None:
-        _draw_rows(ax, x, y)
+        note = _draw_rows(ax, x, y)
     ax.set_xlim(*x.ends)
     ax.set_ylim(*y.ends)
-    _write_axes(ax, x, y)
+    _write_axes(ax, x, y, note)
 
 
 def _parts(axis: SurfaceAxis) -> list[tuple[slice, np.ndarray]]:
@@ -145,8 +146,8 @@ def _parts(axis: SurfaceAxis) -> list[tuple[slice, np.ndarray]]:
     return parts
 
 
-def _draw_rows(ax: Axes, x: SurfaceAxis, y: SurfaceAxis) -> None:
-    """Draw rows of the data as points, and shade where none are near."""
+def _draw_rows(ax: Axes, x: SurfaceAxis, y: SurfaceAxis) -> str:
+    """Draw rows of the data as points, shade where none are near, and say so."""
     at_x, at_y = x.places(), y.places()
     here = np.isfinite(at_x) & np.isfinite(at_y)
     at_x, at_y = at_x[here], at_y[here]
@@ -158,9 +159,8 @@ def _draw_rows(ax: Axes, x: SurfaceAxis, y: SurfaceAxis) -> None:
     ]
     ax.scatter(at_x[some] + spread[0], at_y[some] + spread[1], s=5, color="black", alpha=0.35,
                linewidths=0, rasterized=True)  # fmt: skip
-    note = drawing.rows_drawn(len(some), len(here)) or drawing.rows(len(here))
-    ax.annotate(f"{note}; shaded: no rows near", (0, 1), (0, 3), xycoords="axes fraction",
-                textcoords="offset points", fontsize="small", color=drawing.ink())  # fmt: skip
+    drawn = drawing.rows_drawn(len(some), len(here)) or drawing.rows(len(here))
+    return f"{drawn}; shaded: no rows near"
 
 
 def _shade_empty(
@@ -186,9 +186,9 @@ def _coarse(axis: SurfaceAxis, edges: np.ndarray) -> np.ndarray:
     return np.linspace(edges[0], edges[-1], COARSE + 1)
 
 
-def _write_axes(ax: Axes, x: SurfaceAxis, y: SurfaceAxis) -> None:
-    """Write the labels and ticks of both axes."""
-    ax.set_xlabel(x.label, **drawing.LITERAL)
+def _write_axes(ax: Axes, x: SurfaceAxis, y: SurfaceAxis, note: str) -> None:
+    """Write the labels and ticks of both axes, and a note below."""
+    ax.set_xlabel(f"{x.label}\n{note}" if note else x.label, **drawing.LITERAL)
     ax.set_ylabel(y.label, **drawing.LITERAL)
     if x.names is not None:
         name_levels(ax, x.names, x.weights())

@@ -96,8 +96,9 @@ def _png(pixels: np.ndarray, shaded: bool) -> str:
     from PIL import Image  # comes with matplotlib
 
     image = Image.fromarray(pixels[..., :3].copy())
-    slow, fast = Image.Quantize.MEDIANCUT, Image.Quantize.FASTOCTREE
-    n, method = (SHADES, slow) if shaded else (COLOURS, fast)
+    # of a colour scale the rare colours count as much as those of large areas
+    even, fast = Image.Quantize.MAXCOVERAGE, Image.Quantize.FASTOCTREE
+    n, method = (SHADES, even) if shaded else (COLOURS, fast)
     image = image.quantize(n, method, dither=Image.Dither.NONE)
     palette = np.array(image.getpalette()).reshape(-1, 3)
     palette[(palette > 250).all(axis=1)] = 255  # white stays white

@@ -26,7 +26,7 @@ def describe(solution: Solution, options: RunOptions, pairs: Sequence[Solution] 
         *(_term(term, model.pieces, solution.attributions, options) for term in solution.terms),
         _folds(solution),
         *(f"note: {note}" for note in notes(solution)),
-        *(line for each in pairs for line in _pairs(each, options)),
+        *dict.fromkeys(line for each in pairs for line in _pairs(each, options)),
     ]
     return "\n".join(lines)
 
@@ -41,13 +41,16 @@ def _folds(solution: Solution) -> str:
 
 
 def _pairs(solution: Solution, options: RunOptions) -> list[str]:
-    """Describe the engines of pairs."""
+    """Describe the engines of pairs, and the error of their values."""
     options = replace(options, error=solution.error)
     n = len(solution.attributions)
+    which = f"{n} {'pairs' if n > 1 else 'pair'}: "
     return [
-        f"{n} {'pairs' if n > 1 else 'pair'}: "
-        + _term(term, solution.model.pieces, solution.attributions, options)
-        for term in solution.terms
+        *(
+            which + _term(term, solution.model.pieces, solution.attributions, options)
+            for term in solution.terms
+        ),
+        which + _folds(solution),
     ]
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from skattr._typing import override
 from skattr.engines import Request, RunOptions
+from skattr.measures.learned.weights import NoWeightError
 from skattr.pieces import Pieces
 from skattr.solution.fold_errors import FoldErrors, Pair, jackknife
 from skattr.solution.fold_tables import fold_sums, tabulate
@@ -28,6 +29,8 @@ COSTLY = (
     f"folds={DEFAULT} to compute it"
 )
 ONE_ROW = "the background has one row"
+HEAVY = "one fold of the background has nearly all the weight"
+LEAST = 1e-6  # share of the weight outside a fold without which values are mostly rounding
 NOT_KEPT = "the folds of earlier batches were not kept"
 
 
@@ -89,14 +92,31 @@ def add_errors(
     if solution.no_folds:
         return
     sums = fold_sums(terms)
-    if sums is None and folded is None:
+    if sums is not None:
+        solution.no_folds = _why_too_few(sums.weights)
+        solution.folds = None if solution.no_folds else tabulate(solution)
+        return
+    if folded is None:
         solution.no_folds = COSTLY if folds == "auto" else NOT_KEPT
-    elif (len(folded.terms) if sums is None else sums.n) < 2:  # type: ignore[union-attr]
-        solution.no_folds = ONE_ROW
-    elif sums is not None:
-        solution.folds = tabulate(solution)
-    elif folded is not None:
+        return
+    solution.no_folds = _why_too_few(np.array(list(folded.weights.values())))
+    if solution.no_folds:
+        return
+    try:
         solution.folds = solve_folds(solution, folded, options)
+    except NoWeightError as error:
+        solution.no_folds = (
+            f"without one of its {len(folded.weights)} folds, no rows of positive weight are left "
+            f"given some values of {error.args[0]!r}"
+        )
+
+
+def _why_too_few(weights: np.ndarray) -> str:
+    """Return why folds of these weights give no error, "" if they do."""
+    weights = np.sort(weights[weights > 0])
+    if len(weights) < 2:
+        return ONE_ROW
+    return HEAVY if weights[:-1].sum() < LEAST * weights[-1] else ""
 
 
 def solve_folds(solution: Solution, folded: FoldedTerms, options: RunOptions) -> FoldSolutions:

@@ -68,8 +68,10 @@ def test_rows_and_shades():
     inside = X["number"].notna()
     np.testing.assert_allclose(points[inside, 0], X["other"][inside])
     np.testing.assert_allclose(points[inside, 1], X["number"][inside])
-    texts = [text.get_text() for text in ax.texts]
-    assert "200 rows; shaded: no rows near" in texts and "missing" in texts
+    assert ax.get_xlabel() == "other\n200 rows; shaded: no rows near"
+    assert "missing" in [text.get_text() for text in ax.texts]
+    lowest, highest = X["other"].min(), X["other"].max()
+    assert ax.get_xlim()[0] < lowest and highest < ax.get_xlim()[1]  # whole points
 
 
 @pytest.mark.parametrize("few", ["few", "flag"])
@@ -124,7 +126,7 @@ def test_names_of_many_levels_do_not_touch(pair):
     _, ax = plt.subplots(figsize=(5, 3.6), layout="constrained")
     plot.surface(surface, data=rows, ax=ax)
     ax.figure.canvas.draw()
-    axis = ax.xaxis if ax.get_xlabel() == "town" else ax.yaxis
+    axis = ax.xaxis if ax.get_xlabel().startswith("town") else ax.yaxis
     names = [label for label in axis.get_ticklabels() if label.get_text()]
     assert 10 <= len(names) < 50
     assert {name.get_text() for name in names} <= set(rows["town"])
@@ -179,11 +181,12 @@ def test_interactions_as_bars_and_matrix():
     assert [bar.get_width() for bar in ax.patches] == pytest.approx(list(strongest[:4]))
     names = [label.get_text() for label in ax.get_yticklabels()]
     assert names == [f"{a} × {b}" for a, b in strongest.index[:4]]
-    assert ax.get_xlabel() == "H², 4 of 10 pairs drawn"
+    drawn, shares = ax.get_xlabel().splitlines()
+    assert drawn == "H², 4 of 10 pairs drawn"
     sizes = [text.get_text() for text in ax.texts[:4]]
     assert [float(size) for size in sizes] == pytest.approx(list(strongest[:4]), rel=0.06)
     share = parts.shares["single columns"]
-    assert f"single columns {100 * share:.0f} %" in ax.texts[-1].get_text()
+    assert f"single columns {100 * share:.0f} %" in shares
     matrix = plot.interactions(parts, kind="matrix", max_pairs=10)
     values = np.asarray(matrix.images[0].get_array(), float)
     labels = [label.get_text() for label in matrix.get_yticklabels()]
@@ -192,10 +195,43 @@ def test_interactions_as_bars_and_matrix():
         assert values[labels.index(b), labels.index(a)] == pytest.approx(size)
 
 
+@pytest.mark.parametrize("measure", ["main_effect", "partial_dependence", "shapley"])
+@pytest.mark.parametrize("pairs", [None, [("number", "other"), ("few", "flag")]])
+@pytest.mark.parametrize("centered", [True, False])
+def test_a_waterfall_of_pairs_begins_with_single_columns(measure, pairs, centered):
+    explainer = MeasureExplainer(MODEL, measure).fit(X)
+    found = explainer.explain_pairs(X[30:31], pairs=pairs)
+    ax = plot.waterfall(found, max_features=3, centered=centered)
+    names = [label.get_text() for label in ax.get_yticklabels()]
+    sizes = dict(zip(names, [bar.get_width() for bar in ax.patches], strict=True))
+    assert "few × flag" in names or pairs is None
+    singles = (found.singles.values - found.singles.offset).sum()
+    left = found.remainder().iloc[0]
+    start = explainer.base_value_
+    if measure == "shapley":  # pairs are parts of the values, which add up
+        alone = "single columns" if pairs is None else "single columns and other pairs"
+        assert left == pytest.approx(0, abs=1e-9) and "not explained" not in ax.get_title()
+        assert sizes[alone] == pytest.approx(singles - found.values.sum())
+    else:
+        assert sizes["single columns"] == pytest.approx(singles)
+        assert sizes[found.remainder_name] == pytest.approx(left)
+    assert start + sum(sizes.values()) == pytest.approx(found.predictions[0])
+    bars = plot.bar(found, max_features=1)
+    others = "1 other pair" if pairs else "9 other pairs"
+    assert [label.get_text() for label in bars.get_yticklabels()][1] == others
+
+
 def test_interactions_of_classes_and_what_is_refused():
     model = HistGradientBoostingClassifier(**SETTINGS).fit(X, np.digitize(Y, [-0.5, 0.5]))
-    parts = skattr.decompose(MeasureExplainer(model).fit(X), X)
-    assert len(plot.interactions(parts)) == 3
+    explainer = MeasureExplainer(model).fit(X)
+    parts = skattr.decompose(explainer, X)
+    for panels in (plot.interactions(parts), plot.surface(explainer.surface(0, 1), data=X)):
+        assert len(panels) == 3
+        panels[0].figure.canvas.draw()
+        for ax in panels:  # nothing is written over the name of the class
+            title = ax.title.get_window_extent()
+            assert ax.get_title() and title.y0 >= ax.bbox.y1
+            assert not any(title.overlaps(text.get_window_extent()) for text in ax.texts)
     assert plot.interactions(parts, output=1).get_title() == ""
     with pytest.raises(TypeError, match="must be a Decomposition"):
         plot.interactions(EXPLAINER)

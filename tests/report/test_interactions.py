@@ -1,5 +1,7 @@
 """The section on interactions: when it is there, and that it says what `decompose` says."""
 
+import base64
+import io
 import re
 
 import numpy as np
@@ -9,7 +11,8 @@ from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestClassifi
 from sklearn.neighbors import KNeighborsRegressor
 
 import skattr
-from skattr import MeasureExplainer, write_report
+from skattr import MeasureExplainer, plot, write_report
+from skattr.report import figures
 
 RNG = np.random.default_rng(0)
 X = pd.DataFrame(RNG.normal(size=(80, 4)).round(2), columns=["a", "b", "c", "secret"])
@@ -41,6 +44,23 @@ def test_shares_pairs_and_surfaces(tmp_path):
 def test_without_data_there_are_no_surfaces(tmp_path):
     text = section(MeasureExplainer(MODEL).fit(X), tmp_path, include_data=False)
     assert "a × b" in text and "<img" not in text
+
+
+def test_a_colour_scale_keeps_its_colours():
+    """The rare colours too: those of the colour bar are not those of shaded cells."""
+    image = pytest.importorskip("PIL.Image")
+    explainer = MeasureExplainer(MODEL).fit(X)
+    drawn = []
+
+    def paint(ax):
+        drawn.append(ax)
+        plot.surface(explainer.surface("a", "c"), data=X, ax=ax)
+
+    picture = figures.draw(paint, "a surface", 3.8, shaded=True)
+    png = base64.b64decode(picture.uri.partition(",")[2])
+    found = np.asarray(image.open(io.BytesIO(png)).convert("RGB"), float)
+    wanted = np.asarray(drawn[0].figure.canvas.buffer_rgba(), float)[..., :3]
+    assert np.abs(found - wanted).max() < 25  # of 255
 
 
 @pytest.mark.slow

@@ -424,6 +424,59 @@ def test_parts_files_and_pickles(tmp_path):
     pd.testing.assert_frame_equal(again.importance(error=True), kept)
 
 
+@pytest.mark.parametrize("model", ["forest", "linear"])
+@pytest.mark.parametrize("first", ["fit", "partial_fit"])
+@pytest.mark.parametrize("then", ["fit", "partial_fit"])
+def test_a_later_fit_leaves_earlier_explanations_as_they_are(model, first, then):
+    X, _ = data(60, seed=17)
+
+    def explained():
+        explainer = MeasureExplainer(MODELS[model], folds=G)
+        getattr(explainer, first)(X[:30])
+        return explainer, explainer.explain(X[:9])
+
+    explainer, before = explained()
+    getattr(explainer, then)(2 * X[30:])
+    pd.testing.assert_frame_equal(
+        before.importance(error=True), explained()[1].importance(error=True)
+    )
+
+
+@pytest.mark.parametrize("heavy", [1e12, 1e300])
+@pytest.mark.parametrize("model", ["forest", "linear"])
+def test_a_fold_with_all_the_weight_gives_no_error(model, heavy):
+    """The weight of the others is a difference of weights that are equal but for rounding."""
+    X, _ = data(40, seed=18)
+    weights = np.ones(40)
+    weights[7] = heavy
+    explainer = MeasureExplainer(MODELS[model], folds=G).fit(X, sample_weight=weights)
+    assert explainer.explain(X[:3]).background_error is None
+    assert "nearly all the weight" in explainer.describe()
+    weights[7] = 1e4
+    check(MODELS[model], PartialDependence(), X, weights, X[:9])
+
+
+@pytest.mark.parametrize(
+    "measure", [Conditional(bandwidth=1e-3), Conditional("knn", n_neighbors=2)]
+)
+def test_a_law_without_rows_beyond_a_fold_gives_no_error(measure):
+    X = np.random.default_rng(19).normal(size=(60, 3))
+    explainer = MeasureExplainer(MODELS["linear"], measure, folds=2).fit(X)
+    plain = MeasureExplainer(MODELS["linear"], measure, folds=0).fit(X)
+    found = explainer.explain(X[:5])
+    np.testing.assert_array_equal(found.values, plain.explain(X[:5]).values)
+    assert found.background_error is None
+    assert "without one of its 2 folds, no rows of positive weight" in explainer.describe()
+
+
+def test_pairs_say_whether_they_have_errors():
+    X, _ = data(40, seed=20)
+    for folds, words in ((G, f"jackknife over {G} folds"), ("auto", "none: it would take longer")):
+        explainer = MeasureExplainer(MODELS["forest"], folds=folds).fit(X)
+        explainer.explain_pairs(X[:3])
+        assert f"3 pairs: error from the background: {words}" in explainer.describe()
+
+
 def test_frames_in_parts():
     from skattr import distributed
 

@@ -34,6 +34,29 @@ EQUAL = 1e-10  # errors that differ by less, relative to all there is to predict
 ALONE = 1e-9  # share of the weight below which no other row is left
 
 
+class NoWeightError(ValueError):
+    """Raised if the weights of rows have no positive sum, given some value of a column.
+
+    Parameters
+    ----------
+    name : label
+        The column.
+    estimator : str
+        How the law was learned.
+    """
+
+    def __init__(self, name: Any, estimator: str) -> None:
+        super().__init__(name, estimator)
+
+    def __str__(self) -> str:
+        name, estimator = self.args
+        return (
+            f"Conditional({estimator!r}): given {name!r}, the weights of all rows do not have a "
+            "positive sum, as the law was learned from other rows; use Conditional('kernel'), "
+            "whose weights are never negative"
+        )
+
+
 class Masses(NamedTuple):
     """Sums over the rows of each bin of a column; "missing" and "any other" are the last bins."""
 
@@ -200,11 +223,7 @@ def settle(column: Weights, masses: Masses, estimator: str, joint: bool) -> Weig
     table = _without_missing(raw_table(column, estimator), some)
     norm = table @ masses.weight
     if not (norm > 0).all():
-        raise ValueError(
-            f"Conditional({estimator!r}): given {column.bins.name!r}, the weights of all rows do "
-            "not have a positive sum, as the law was learned from other rows; use "
-            "Conditional('kernel'), whose weights are never negative"
-        )
+        raise NoWeightError(column.bins.name, estimator)
     table *= (masses.weight.sum() / norm)[:, None]
     share = masses.weight / masses.weight.sum()
     support = 1 / ((table * share) ** 2 @ masses.square)
