@@ -43,6 +43,10 @@ def fit_frame(explainer: Any, frame: Any, weight: Any) -> Any:
     ranges = sketch.domain() if sketch is not None and two_passes else {}
     n_rows = None if sketch is None else sketch.n_rows
     first = explainer._first_batch(rows[0], None, rows[1], ranges, n_rows)
+    if n_rows is None and source.again and any(term.engine.counts_values for term in first.terms):
+        sketch = _sketch(source, weight, two_passes)
+        rows, n_rows = (sketch.sample.X, sketch.weights), sketch.n_rows
+        first = explainer._first_batch(rows[0], None, rows[1], ranges, n_rows)
     if n_rows is None and any(term.engine.counts_rows for term in first.terms):
         n_rows = _count(source, weight)
         first = explainer._first_batch(rows[0], None, rows[1], ranges, n_rows)

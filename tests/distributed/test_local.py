@@ -321,3 +321,24 @@ def test_arrays():
     whole = MeasureExplainer(model).fit(X.to_numpy())
     (result,) = distributed.explain(whole, [X])
     np.testing.assert_array_equal(result.to_numpy()[:, 2:], whole.explain(X.to_numpy()).values)
+
+
+def test_a_first_part_of_few_values_does_not_choose_the_engine():
+    """All combinations of values are evaluated only if there are few in the whole frame."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.integers(0, 25, (400, 4)).astype(float), columns=list("abcd"))
+    X[:100] = np.round(X[:100] / 12)
+    explainer = MeasureExplainer(
+        lambda rows: (rows["a"] * rows["b"]).to_numpy(), ProductMarginal(), tol=0.5, random_state=0
+    )
+    parts = [X[:100], X[100:]]
+    fitted = distributed.fit(clone(explainer), parts)
+    whole = clone(explainer).fit(X)
+    assert fitted.engine_ == whole.engine_ == ("quasi_monte_carlo",)
+    assert_same_fit(fitted, whole, X[:3])
+    words = r"finite_grid cannot be used.*390625 combinations.*engine='quasi_monte_carlo'"
+    for frame in (iter(parts), iter([X[i : i + 1] for i in range(len(X))])):
+        with pytest.raises(ValueError, match=words):  # read once: as the first rows say
+            distributed.fit(clone(explainer), frame)
+    grid = distributed.fit(clone(explainer), [X[:50], X[50:100]])
+    assert grid.engine_ == clone(explainer).fit(X[:100]).engine_ == ("finite_grid",)
