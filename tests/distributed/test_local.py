@@ -315,6 +315,19 @@ def test_dictionaries():
     assert_same_fit(fitted, MeasureExplainer(steps).fit(X), X)
 
 
+@pytest.mark.parametrize("kind", ["table", "dataset"])
+def test_a_column_that_was_the_index_of_pandas(kind):
+    """The metadata of pandas in a table, as in files of `to_parquet`, do not take columns away."""
+    explainer, X = CASES["forest"]
+    whole = clone(explainer).fit(X)
+    table = pa.Table.from_pandas(X.set_index("area")).select(list(X))
+    frame = table if kind == "table" else ds.dataset(table)
+    result = distributed.explain(whole, frame).read_all().to_pandas()
+    want = expected(whole, X).reset_index(drop=True)
+    pd.testing.assert_frame_equal(result, want, check_exact=True)
+    assert_same_fit(distributed.fit(clone(explainer), frame), whole, X)
+
+
 def test_arrays():
     _, X = CASES["forest"]
     model = RandomForestRegressor(3, max_depth=3, random_state=0).fit(X.to_numpy(), X["area"])
