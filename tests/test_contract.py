@@ -7,6 +7,7 @@ import pathlib
 import pickle
 import threading
 import warnings
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -51,7 +52,7 @@ from skattr.measures import (
     Shapley,
     Uniform,
 )
-from tests.helpers.processes import SECONDS, run_code
+from tests.helpers.processes import SECONDS, run_code, run_threads
 
 EXTRA_CHECKS = [
     "check_dataframe_column_names_consistency",
@@ -375,11 +376,7 @@ def test_threads(models, way):
         start.wait()
         found[i] = explainer.explain(X)
 
-    threads = [threading.Thread(target=run, args=(i,)) for i in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(SECONDS)
+    run_threads([partial(run, i) for i in range(4)])
     for explanation in found:
         assert_same_bits(wanted, explanation)
 

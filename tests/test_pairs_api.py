@@ -1,7 +1,6 @@
 """explain_pairs and surface: what users ask for, what they get, and what they may not ask for."""
 
 import pickle
-import threading
 from itertools import combinations
 
 import numpy as np
@@ -19,7 +18,7 @@ from skattr import Explanation, MeasureExplainer, Surface
 from skattr.attributions import Attributions, Pairs
 from skattr.measures import Atoms, Dirac, Expectation, PartialDependence, Shapley
 from skattr.measures.pairs import Interaction
-from tests.helpers.processes import SECONDS
+from tests.helpers.processes import run_threads
 
 
 def table(n=80):
@@ -240,14 +239,7 @@ def test_pickles_and_threads(fitted):
     np.testing.assert_array_equal(again.explain_pairs(X).values, wanted)
     found = []
     fresh = pickle.loads(pickle.dumps(explainer))
-    threads = [
-        threading.Thread(target=lambda: found.append(fresh.explain_pairs(X).values))
-        for _ in range(4)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(SECONDS)
+    run_threads([lambda: found.append(fresh.explain_pairs(X).values)] * 4)
     assert len(found) == 4
     for values in found:
         np.testing.assert_array_equal(values, wanted)

@@ -78,8 +78,10 @@ def check_width(estimator: Any, names: list) -> None:
     wanted = getattr(estimator, "n_features_in_", 0)
     wanted = wanted or len(getattr(estimator, "feature_names_", names))
     if wanted != n_columns:
+        extra = [name for name in names if name not in known] if known else []
         raise ValueError(
             f"X has {n_columns} columns, but {type(estimator).__name__} was fitted on {wanted}"
+            + (f": drop {brief(extra)}" if extra else "")
         )
 
 

@@ -150,5 +150,5 @@ def to_pandas(table: pa.Table) -> pd.DataFrame:
         if pa.types.is_decimal(field.type):
             new = pa.field(field.name, pa.float64())
             table = table.set_column(k, new, table.column(k).cast(pa.float64()))
-    frame = table.unify_dictionaries().to_pandas(date_as_object=False)
-    return frame.reset_index(drop=True)
+    # without pandas' metadata, by which a column that a model takes would become the index
+    return table.unify_dictionaries().to_pandas(date_as_object=False, ignore_metadata=True)

@@ -43,12 +43,14 @@ def fit_frame(explainer: Any, frame: Any, weight: Any) -> Any:
     assert rows is not None
     ranges = sketch.domain() if sketch is not None and two_passes else {}
     n_rows = None if sketch is None else sketch.n_rows
-    measures, X, weights = explainer._begin(rows[0], None, rows[1])
-    fitting, options = explainer._fitting, replace(explainer._options(), n_rows=n_rows)
-    terms = fitting.learn(measures, X, weights, ranges, options)
+    terms = _learn(explainer, rows, ranges, n_rows)
+    if n_rows is None and source.again and any(term.engine.counts_values for term in terms):
+        sketch = _sketch(source, weight, two_passes)
+        rows, n_rows = (sketch.sample.X, sketch.weights), sketch.n_rows
+        terms = _learn(explainer, rows, ranges, n_rows)
     if n_rows is None and any(term.engine.counts_rows for term in terms):
-        options = replace(options, n_rows=_count(source, weight))
-        terms = fitting.learn(measures, X, weights, ranges, options)
+        terms = _learn(explainer, rows, ranges, _count(source, weight))
+    fitting = explainer._fitting
     try:
         fitting.model.refuse_open_columns("distributed.fit")
         whole = _all_rows(explainer, terms, source, weight, sketch)
@@ -57,6 +59,16 @@ def fit_frame(explainer: Any, frame: Any, weight: Any) -> Any:
         explainer._forget()
         raise
     return explainer
+
+
+def _learn(
+    explainer: Any, rows: tuple[Any, np.ndarray], ranges: dict[int, Any], n_rows: int | None
+) -> list[Term]:
+    """Plan the terms, and learn from some rows what they need; `n_rows` is the number of all."""
+    measures, X, weights = explainer._begin(rows[0], None, rows[1])
+    options = replace(explainer._options(), n_rows=n_rows)
+    terms: list[Term] = explainer._fitting.learn(measures, X, weights, ranges, options)
+    return terms
 
 
 def _all_rows(

@@ -71,7 +71,10 @@ class Frames(LocalSource):
 
 
 def _check(table: Any, number: int) -> None:
-    if not isinstance(table, pd.DataFrame) and not frames.is_frame(table):
+    arrow = hasattr(table, "schema") and type(table).__module__.startswith("pyarrow")
+    if arrow or not (isinstance(table, pd.DataFrame) or frames.is_frame(table)):
+        words = "; of record batches, make a RecordBatchReader or a Dataset" if arrow else ""
         raise TypeError(
-            f"batch {number}: an iterable must yield pandas or polars frames, got {brief(table)}"
+            f"batch {number}: an iterable must yield pandas or polars frames, got "
+            f"{brief(table)}{words}"
         )

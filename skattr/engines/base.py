@@ -11,6 +11,7 @@ An engine declares what it serves and what it gives, as class attributes:
 - `always_finishes`: whether it never raises `TooCostly`, so that it may serve one of several
   addends;
 - `counts_rows`: whether it depends on the number of background rows that it is preferred;
+- `counts_values`: whether it depends on how many different values the background has;
 - `computes_mean`: whether `mean` returns the integral against the reference of the measure;
 - `smooth`: whether its curves vary between the thresholds of the model;
 - `row_by_row`: whether explained rows share no evaluations, so that blocks of them cost the same.
@@ -233,6 +234,7 @@ class Engine(BaseEstimator):
     needs_partition = False
     always_finishes = True
     counts_rows = False
+    counts_values = False
     computes_mean = True
     smooth = False
     row_by_row = False

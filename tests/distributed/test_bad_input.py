@@ -140,6 +140,15 @@ def test_a_bad_part_is_named():
         list(distributed.explain(FITTED, [X, X.drop(columns="rooms")]))
     with pytest.raises(TypeError, match="batch 1: an iterable must yield pandas or polars"):
         list(distributed.explain(FITTED, [X, 3]))
+    table = pa.Table.from_pandas(X)
+    for batches in ([X, table], iter([X, *table.to_batches()])):
+        with pytest.raises(TypeError, match=r"batch 1: .* make a RecordBatchReader or a Dataset"):
+            list(distributed.explain(FITTED, batches))
+
+
+def test_columns_that_the_model_does_not_take_are_named_by_fit():
+    with pytest.raises(ValueError, match=r"has 4 columns, but .* was fitted on 3: drop \['key'\]"):
+        distributed.fit(clone(FOREST), [X.assign(key=1)])
 
 
 def test_nested_columns():

@@ -11,11 +11,12 @@ import pytest
 from tests.helpers.processes import run_code
 
 pytest.importorskip("pyspark", reason="Spark frames need pyspark")
+NEEDED = ("grpc", "grpc_status", "google", "zstandard")
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java"),
     pytest.mark.skipif(
-        any(importlib.util.find_spec(name) is None for name in ("grpc", "grpc_status", "google")),
+        any(importlib.util.find_spec(name) is None for name in NEEDED),
         reason="Spark Connect needs pip install 'pyspark[connect]'",
     ),
 ]

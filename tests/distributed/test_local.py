@@ -315,9 +315,43 @@ def test_dictionaries():
     assert_same_fit(fitted, MeasureExplainer(steps).fit(X), X)
 
 
+@pytest.mark.parametrize("kind", ["table", "dataset"])
+def test_a_column_that_was_the_index_of_pandas(kind):
+    """The metadata of pandas in a table, as in files of `to_parquet`, do not take columns away."""
+    explainer, X = CASES["forest"]
+    whole = clone(explainer).fit(X)
+    table = pa.Table.from_pandas(X.set_index("area")).select(list(X))
+    frame = table if kind == "table" else ds.dataset(table)
+    result = distributed.explain(whole, frame).read_all().to_pandas()
+    want = expected(whole, X).reset_index(drop=True)
+    pd.testing.assert_frame_equal(result, want, check_exact=True)
+    assert_same_fit(distributed.fit(clone(explainer), frame), whole, X)
+
+
 def test_arrays():
     _, X = CASES["forest"]
     model = RandomForestRegressor(3, max_depth=3, random_state=0).fit(X.to_numpy(), X["area"])
     whole = MeasureExplainer(model).fit(X.to_numpy())
     (result,) = distributed.explain(whole, [X])
     np.testing.assert_array_equal(result.to_numpy()[:, 2:], whole.explain(X.to_numpy()).values)
+
+
+def test_a_first_part_of_few_values_does_not_choose_the_engine():
+    """All combinations of values are evaluated only if there are few in the whole frame."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.integers(0, 25, (400, 4)).astype(float), columns=list("abcd"))
+    X[:100] = np.round(X[:100] / 12)
+    explainer = MeasureExplainer(
+        lambda rows: (rows["a"] * rows["b"]).to_numpy(), ProductMarginal(), tol=0.5, random_state=0
+    )
+    parts = [X[:100], X[100:]]
+    fitted = distributed.fit(clone(explainer), parts)
+    whole = clone(explainer).fit(X)
+    assert fitted.engine_ == whole.engine_ == ("quasi_monte_carlo",)
+    assert_same_fit(fitted, whole, X[:3])
+    words = r"finite_grid cannot be used.*390625 combinations.*engine='quasi_monte_carlo'"
+    for frame in (iter(parts), iter([X[i : i + 1] for i in range(len(X))])):
+        with pytest.raises(ValueError, match=words):  # read once: as the first rows say
+            distributed.fit(clone(explainer), frame)
+    grid = distributed.fit(clone(explainer), [X[:50], X[50:100]])
+    assert grid.engine_ == clone(explainer).fit(X[:100]).engine_ == ("finite_grid",)

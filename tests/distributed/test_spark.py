@@ -171,7 +171,7 @@ def test_cancelling_leaves_no_files(spark, tmp_path):
         except Exception as error:
             errors.append(error)
 
-    thread = threading.Thread(target=write)
+    thread = threading.Thread(target=write, daemon=True)
     thread.start()
     wait_until(started.exists, "the second batch", thread.is_alive)
     spark.sparkContext.cancelAllJobs()

@@ -27,7 +27,7 @@ from skattr._files.csv_files import PRECISION
 from skattr._files.results import values_table
 from skattr.datasets import load_flats
 from skattr.measures import BY_NAME
-from tests.helpers.processes import Process, hear_interrupts, run_code
+from tests.helpers.processes import Process, run_code
 
 COLUMNS = ["row", "prediction", "base_value", "n", "word"]
 
@@ -430,7 +430,7 @@ def test_interrupted_from_outside(files):
     inputs = ["--model", "slow.pkl", "--background", "train.csv", "--data", "test.csv"]
     command = [sys.executable, "-c", program, "explain", "--allow-pickle", *inputs]
     pipe = subprocess.PIPE
-    with Process(command, cwd=folder, stderr=pipe, preexec_fn=hear_interrupts) as process:
+    with Process(command, cwd=folder, stderr=pipe, interruptible=True) as process:
         said = process.stderr.readline() + process.stderr.readline()
         assert "a pickle runs whatever code" in said
         process.send_signal(signal.SIGINT)
@@ -453,7 +453,7 @@ sys.exit(main())
 
 
 def test_interrupted_while_modules_are_imported():
-    done = subprocess.run([sys.executable, "-c", IMPORTING], capture_output=True, text=True)
+    done = run_code(IMPORTING)
     assert done.returncode == 130 and done.stderr == "skattr: interrupted\n"
 
 

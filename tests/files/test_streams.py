@@ -14,7 +14,7 @@ from sklearn.ensemble import RandomForestRegressor
 from skattr import cli
 from skattr._files import samples, streams
 from tests.helpers.frames import flats, pipeline
-from tests.helpers.processes import Process, hear_interrupts, run_code, wait_until
+from tests.helpers.processes import Process, run_code, wait_until
 
 
 @pytest.fixture(scope="module")
@@ -181,7 +181,7 @@ def test_cancelling_leaves_no_files(tmp_path):
     arguments = large_files(tmp_path, 600_000)
     before = {file.name for file in tmp_path.iterdir()}
     command, pipe = [*COMMAND, *arguments], subprocess.PIPE
-    with Process(command, stderr=pipe, preexec_fn=hear_interrupts) as process:
+    with Process(command, stderr=pipe, interruptible=True) as process:
         for line in process.stderr:
             if "explaining" in line:
                 break

@@ -3,14 +3,14 @@
 import os
 import signal
 import stat
-import threading
 import time
+from functools import partial
 
 import numpy as np
 import pytest
 
 from skattr._files.writing import SUFFIX, check_writable, whole_file
-from tests.helpers.processes import run_code
+from tests.helpers.processes import run_code, run_threads
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="about files of POSIX systems")
 
@@ -162,11 +162,7 @@ def test_those_who_write_the_same_file_wait_for_each_other(tmp_path):
         except BaseException as error:
             failed.append(error)
 
-    threads = [threading.Thread(target=one, args=(content,)) for content in contents]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_threads([partial(one, content) for content in contents])
     assert not failed and path.read_bytes() in contents and os.listdir(tmp_path) == ["values.csv"]
 
 

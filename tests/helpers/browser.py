@@ -19,6 +19,7 @@ os.dup2(int(r), 3)
 os.dup2(int(w), 4)
 os.execvp(command[0], command)
 """
+SECONDS = 180  # that one order may take, on a machine with other work
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -52,6 +53,14 @@ class Browser:
         for fd in (theirs[0], ours[1], *ends):
             os.close(fd)
         self.buffer, self.number, self.session, self.events = b"", 0, None, []
+        try:
+            self.attach()
+        except BaseException:
+            self.close()
+            raise
+
+    def attach(self):
+        """Open the page that is there, and ask for its events."""
         targets = self.call("Target.getTargets")["targetInfos"]
         page = next(each["targetId"] for each in targets if each["type"] == "page")
         attached = self.call("Target.attachToTarget", targetId=page, flatten=True)
@@ -66,19 +75,20 @@ class Browser:
         if self.session:
             order["sessionId"] = self.session
         os.write(self.write_end, json.dumps(order).encode() + b"\0")
+        end = time.monotonic() + SECONDS
         while True:
-            message = self.receive()
+            message = self.receive(end)
             if message.get("id") == self.number:
                 assert "error" not in message, (method, message["error"])
                 return message["result"]
             self.events.append(message)
 
-    def receive(self, seconds=60):
-        end = time.monotonic() + seconds
+    def receive(self, end):
+        """Return the next message; fail if none comes before the end."""
         while b"\0" not in self.buffer:
             ready, _, _ = select.select([self.read_end], [], [], max(0, end - time.monotonic()))
             data = os.read(self.read_end, 2**16) if ready else b""
-            assert data, "chromium says nothing"
+            assert data, "chromium says nothing" if not ready else "chromium has ended"
             self.buffer += data
         message, _, self.buffer = self.buffer.partition(b"\0")
         return json.loads(message)
@@ -88,8 +98,9 @@ class Browser:
         self.call("Emulation.setScriptExecutionDisabled", value=not scripts)
         self.events.clear()
         self.call("Page.navigate", url=f"file://{path}")
+        end = time.monotonic() + SECONDS
         while not any(e.get("method") == "Page.loadEventFired" for e in self.events):
-            self.events.append(self.receive())
+            self.events.append(self.receive(end))
 
     def run(self, expression, wait=False):
         """Evaluate JavaScript and return its value; `wait`: that of a promise."""

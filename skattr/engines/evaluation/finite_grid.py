@@ -40,6 +40,7 @@ class FiniteGrid(Engine):
     kind = Pieces
     views = ("factors",)
     gives = "exact, if columns have few values"
+    counts_values = True
 
     @override
     def objection(self, pieces: Pieces, measure: Measure) -> str | None:
@@ -60,10 +61,16 @@ class FiniteGrid(Engine):
         self, pieces: Pieces, measure: Any, attributions: Attributions, options: RunOptions
     ) -> Combinations:
         points = ProductPoints.of(measure)
+        self._check_size(points, options)
+        return Combinations(points)
+
+    def _check_size(self, points: ProductPoints, options: RunOptions) -> None:
         reason = _why_too_many(points, options)
         if reason is not None:
-            raise ValueError(f"{self.name} cannot integrate {measure!r}: {reason}")
-        return Combinations(points)
+            raise ValueError(
+                f"{self.name} cannot be used: {reason}; raise max_evals, "
+                "or choose engine='quasi_monte_carlo'"
+            )
 
     @override
     def merge(self, a: Combinations, b: Combinations) -> Combinations:
@@ -71,6 +78,7 @@ class FiniteGrid(Engine):
 
     @override
     def finish(self, pieces: Any, state: Combinations, options: RunOptions) -> Combinations:
+        self._check_size(state.points, options)  # of all batches, which have more values than one
         return replace(state, mean=_pinned(pieces.output, state.points, None, ()))
 
     @override
