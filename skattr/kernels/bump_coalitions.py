@@ -3,33 +3,15 @@
 A set of players is a number whose bit a says whether player a belongs to it.
 """
 
-import math
-
-from skattr.kernels.compiled import inlined, kernel
-
-SPLITTER = 134217729.0  # 2^27 + 1
-
-
-@inlined
-def _rest_of_sum(a, b, total):
-    """Return a + b - total without rounding, total being a + b rounded."""
-    part = total - a
-    return (a - (total - part)) + (b - part)
-
-
-@inlined
-def _upper_half(a):
-    """Return a number of 26 bits near a, so that its square has no rounding error."""
-    far = SPLITTER * a
-    return far - (far - a)
+from skattr.kernels.compiled import kernel
+from skattr.kernels.rests import exponential, rest_of_product, rest_of_sum
 
 
 @kernel
-def fill_factors(inputs, supports, gammas, starts, out):
+def fill_factors(inputs, supports, gammas, starts, out, rests):
     """Set out[m, a, r] to the bumps of player a at row r; its inputs begin at starts[a].
 
-    The rounding errors of the exponent are kept and taken into account, so that only those of the
-    exponential are left.
+    The rounding errors of the exponent and of the exponential are kept: a bump is out (1 + rests).
     """
     for m in range(out.shape[0]):
         for a in range(out.shape[1]):
@@ -37,26 +19,18 @@ def fill_factors(inputs, supports, gammas, starts, out):
                 exponent, rest = 0.0, 0.0
                 for i in range(starts[a], starts[a + 1]):
                     gap = inputs[r, i] - supports[m, i]
-                    rest_of_gap = _rest_of_sum(inputs[r, i], -supports[m, i], gap)
+                    rest_of_gap = rest_of_sum(inputs[r, i], -supports[m, i], gap)
                     square = gap * gap
-                    upper = _upper_half(gap)
-                    lower = gap - upper
-                    rest_of_square = (
-                        (upper * upper - square) + 2.0 * upper * lower
-                    ) + lower * lower
+                    rest_of_square = rest_of_product(gap, gap, square)
                     term = gammas[i] * square
-                    upper, other = _upper_half(square), _upper_half(gammas[i])
-                    lower, last = square - upper, gammas[i] - other
-                    rest_of_term = (
-                        (upper * other - term) + (upper * last + lower * other)
-                    ) + lower * last
+                    rest_of_term = rest_of_product(gammas[i], square, term)
                     total = exponent + term
-                    rest += _rest_of_sum(exponent, term, total) + rest_of_term
+                    rest += rest_of_sum(exponent, term, total) + rest_of_term
                     rest += gammas[i] * (rest_of_square + 2.0 * gap * rest_of_gap)
                     exponent = total
-                bump = math.exp(-exponent)
-                # without a rest where squares overflow; the bump is 0 there
-                out[m, a, r] = bump - bump * rest if bump > 0.0 else bump
+                out[m, a, r], rests[m, a, r] = exponential(-exponent)
+                if out[m, a, r] > 0.0:  # squares may overflow
+                    rests[m, a, r] -= rest
 
 
 @kernel
@@ -76,36 +50,45 @@ def add_moments(factors, weights, products, errors, out):
                     products[s + (1 << a)] = factor * products[s]
             for s in range(products.shape[0]):
                 total = out[m, s] + products[s]
-                errors[s] += _rest_of_sum(out[m, s], products[s], total)
+                errors[s] += rest_of_sum(out[m, s], products[s], total)
                 out[m, s] = total
         for s in range(products.shape[0]):
             out[m, s] += errors[s]
 
 
 @kernel
-def add_worths(factors, moments, coefficients, tile, products, errors, out):
+def add_worths(factors, rests, moments, coefficients, tile, products, lost, errors, out):
     """Add Σ_m coefficients[m, o] moments[m, S] ∏_{a in S} factors[m, a, i] to out[i, o, S].
 
-    What out loses to rounding is added to errors, of the same shape. A tile of rows stays in the
-    cache during a loop over all terms.
+    Factors have rests as in `fill_factors`. What products and sums lose to rounding is added to
+    errors, of the same shape as out. A tile of rows stays in the cache during a loop over all
+    terms.
     """
     n = factors.shape[2]
     for first in range(0, n, tile):
         for m in range(factors.shape[0]):
             for i in range(first, first + tile if first + tile < n else n):
-                products[0] = 1.0
+                products[0], lost[0] = 1.0, 0.0
                 for a in range(factors.shape[1]):
-                    factor = factors[m, a, i]
-                    for s in range(1 << a):
-                        products[s + (1 << a)] = factor * products[s]
+                    factor, rest, size = factors[m, a, i], rests[m, a, i], 1 << a
+                    for s in range(size):
+                        product = factor * products[s]
+                        more = rest_of_product(factor, products[s], product)
+                        products[s + size] = product
+                        lost[s + size] = factor * lost[s] + (rest * product + more)
                 for s in range(products.shape[0]):
-                    products[s] *= moments[m, s]
+                    product = moments[m, s] * products[s]
+                    more = rest_of_product(moments[m, s], products[s], product)
+                    products[s] = product
+                    lost[s] = moments[m, s] * lost[s] + more
                 for o in range(out.shape[1]):
                     coefficient = coefficients[m, o]
                     for s in range(products.shape[0]):
                         term = coefficient * products[s]
                         total = out[i, o, s] + term
-                        errors[i, o, s] += _rest_of_sum(out[i, o, s], term, total)
+                        more = rest_of_product(coefficient, products[s], term)
+                        rest = rest_of_sum(out[i, o, s], term, total)
+                        errors[i, o, s] += coefficient * lost[s] + (rest + more)
                         out[i, o, s] = total
 
 

@@ -4,6 +4,8 @@ import numpy as np
 
 from skattr.kernels.compiled import kernel
 
+TILE = 1024  # values that are looked for together, in the nearest cache
+
 
 def rank(values, edges, codes):
     """Fill codes with 0 where a value is missing, else 1 + the number of edges below it."""
@@ -13,21 +15,22 @@ def rank(values, edges, codes):
 
 @kernel
 def _rank(values, edges, codes):
-    n_edges = edges.shape[0]
-    for i in range(values.shape[0]):
-        value = values[i]
-        if value != value:
-            codes[i] = 0
-            continue
-        low = 0
-        length = n_edges
-        while length > 1:
-            half = length >> 1
-            low += half * (edges[low + half - 1] < value)
+    none, one = np.int32(0), np.int32(1)
+    for begin in range(0, values.shape[0], TILE):
+        some, low = values[begin : begin + TILE], codes[begin : begin + TILE]
+        n = some.shape[0]
+        for i in range(n):
+            low[i] = none
+        length = edges.shape[0]
+        while length > 0:  # a step for all values: no branch depends on one, nor waits for the last
+            half = np.int32((length + 1) >> 1)
+            for i in range(n):
+                at = low[i]
+                below = edges[np.uint64(at + half - one)] < some[i]
+                low[i] = at + (half if below else none)
             length -= half
-        if length == 1:
-            low += edges[low] < value
-        codes[i] = 1 + low
+        for i in range(n):
+            low[i] = low[i] + one if some[i] == some[i] else none
 
 
 def look_up(codes: np.ndarray, columns: np.ndarray, curve: np.ndarray, out: np.ndarray) -> None:

@@ -16,7 +16,7 @@ from skattr import MeasureExplainer
 from skattr.engines import RunOptions
 from skattr.engines.evaluation.coalition_designs import chains, flips, latin_positions
 from skattr.engines.evaluation.sampled_coalitions import SampledCoalitions
-from skattr.measures import Banzhaf, Expectation, ProductMarginal, Shapley, Uniform
+from skattr.measures import Banzhaf, Conditional, Expectation, ProductMarginal, Shapley, Uniform
 from tests.oracle import Oracle, described
 
 MEASURES = [Shapley(), Banzhaf()]
@@ -246,11 +246,41 @@ def test_stops_at_tol_or_at_max_evals():
     found = explainer.explain(X[:1] + 0.2, predictions=False)
     assert (found.std_error <= 0.05 * explainer.spread_).all()
     assert sum(calls) < 100_000
+    X = rows(400)  # of which few hybrids are asked for twice
     explainer = sampled(Shapley(), X, model=f, random_state=0, tol=1e-9, max_evals=7000)
     calls.clear()
     with pytest.warns(ConvergenceWarning, match="max_evals=7000"):
         explainer.explain(X[:1] + 0.2, predictions=False)
     assert 3000 < sum(calls) <= 7000 + 1  # and f(x)
+
+
+@pytest.mark.parametrize("measure", [Shapley(), Banzhaf(), Shapley(Conditional())])
+def test_no_hybrid_is_evaluated_twice(measure):
+    X, calls = rows(20), []
+
+    def f(X):
+        calls.append(len(X))
+        return wavy(X)
+
+    explainer = sampled(measure, X, model=f, random_state=0, tol=1e-9, max_evals=10_000)
+    calls.clear()
+    with pytest.warns(ConvergenceWarning):
+        explainer.explain(X[:1] + 0.2, predictions=False)
+    assert sum(calls) <= 20 * 2**5 + 1  # and f(x)
+
+
+def test_what_is_known_makes_room_for_more():
+    """With 3 players, 600 evaluations are all there are: means over permutations approach them."""
+    X = rows(100, 3)
+    exact = MeasureExplainer(wavy, Shapley()).fit(X).explain(X[:2]).values
+    with pytest.warns(ConvergenceWarning):
+        found = sampled(Shapley(), X, random_state=0, tol=1e-9, max_evals=20_000).explain(X[:2])
+    asked = 16 * 4 * 100  # per round
+    assert (np.abs(found.values - exact) <= 6 * found.std_error + 1e-12).all()
+    once = sampled(Shapley(), X, random_state=0, tol=1e-9, max_evals=asked)
+    with pytest.warns(ConvergenceWarning):
+        few = once.explain(X[:2])
+    assert found.std_error.mean() < 0.5 * few.std_error.mean()
 
 
 def test_many_columns_are_sampled():

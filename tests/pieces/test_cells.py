@@ -76,6 +76,17 @@ def test_ranks_count_the_edges_below(edges, values):
     assert_array_equal(codes, wanted)
 
 
+@pytest.mark.parametrize("n_edges", [0, 1, 2, 3, 255, 256, 5000])
+def test_ranks_of_many_values(n_edges):
+    rng = np.random.default_rng(n_edges)
+    edges = np.unique(rng.normal(size=n_edges))
+    values = np.concatenate([rng.normal(size=2 * lookup.TILE), edges, [np.inf, -np.inf, np.nan]])
+    codes = np.full(len(values), -1, np.int32)
+    lookup.rank(values, edges, codes)
+    wanted = 1 + np.searchsorted(edges, values)
+    assert_array_equal(codes, np.where(np.isnan(values), 0, wanted))
+
+
 @pytest.mark.parametrize("offset", [0.0, 1e6])
 def test_boxes_add_up_to_the_model(offset):
     rng = np.random.default_rng(0)

@@ -10,13 +10,14 @@ are negative ("local_linear"), rows are drawn by their absolute values and count
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from skattr.attributions import Attributions
 from skattr.engines.evaluation.coalition_designs import distinct_coalitions
-from skattr.engines.evaluation.hybrids import Hybrids
+from skattr.engines.evaluation.hybrids import Hybrids, remembered
 from skattr.engines.evaluation.row_games import Drawn, RowGame
 from skattr.measures.learned.coalition_weights import CoalitionWeights
 from skattr.measures.learned.row_weights import RowWeights
@@ -66,7 +67,7 @@ class BinGame:
     def start(self, f: Any, players: Attributions, x: Any) -> BinPlay:
         """Return the game of x, a table of one row."""
         given = CoalitionWeights.of(self.given, players, x)
-        return BinPlay(self.rows, self.rows.hybrids(f, players, x), given)
+        return BinPlay(self.rows, self.rows.hybrids(f, players, x), given, len(players))
 
     def first(self, most: int) -> int:
         """Return the number of points in the first round, `most` at most."""
@@ -80,6 +81,7 @@ class BinPlay:
     rows: RowGame
     hybrids: Hybrids
     given: CoalitionWeights
+    n_players: int
 
     def __post_init__(self) -> None:
         self.full, self.mean = self.hybrids.x(), self.rows.mean()  # (k,) f(x), and v without x
@@ -91,6 +93,15 @@ class BinPlay:
         values = weights[coalition, row][:, None] * self.hybrids.at(row, members[coalition])
         starts = np.searchsorted(coalition, np.arange(len(members)))
         return np.add.reduceat(values, starts, axis=0)
+
+    @cached_property
+    def sampled(self) -> Hybrids:
+        """The hybrids of sampled coalitions, which may meet again."""
+        return remembered(self.hybrids, self.n_players, len(self.full))
+
+    def evaluated(self, asked: int) -> int:
+        """Return the number of evaluations so far, given that of those that were asked for."""
+        return self.sampled.evaluated(asked)
 
     def next(self, most: int, done: int) -> int:
         """Return the number of points of another round."""
@@ -106,7 +117,7 @@ class BinPlay:
             m, L, g = members.shape
             flat = members.reshape(-1, g)
             rows, factors = self._rows(flat, np.repeat(u[points], L))
-            return (factors[:, None] * self.hybrids.at(rows, flat)).reshape(m, L, -1)
+            return (factors[:, None] * self.sampled.at(rows, flat)).reshape(m, L, -1)
 
         return Drawn(np.full(len(u), 1 / m), self.rows.values[none], at)
 

@@ -34,6 +34,7 @@ from skattr.engines.evaluation.coalition_designs import (
 )
 
 MORE = 1.2  # evaluations of the next round, relative to those that should be enough
+REPEATED = 4  # evaluations that are asked for, most of them known, per one that is allowed
 LARGEST = 1e6  # excess of an error over the allowed one, beyond which max_evals is used at once
 FLAT = 1e-12  # variance relative to squares, below which there is no slope
 BLOCK = 2**24  # numbers that describe the coalitions of one block
@@ -50,20 +51,23 @@ def until_small(
     """Add rounds of points until errors are small twice in a row; return replicates, (R, …).
 
     add(m) adds m points to every replicate and returns the replicates. A point of all replicates
-    costs `each` evaluations; the first round has `first` points.
+    asks for `each` evaluations; the first round has `first` points. What a game of few rows and
+    players asks for again is known, and takes nothing from `max_evals`.
     """
-    m, count, spent, small = first, 0, 0, False
+    m, count, small = first, 0, False
     assert options.error is not None
     while m:
         result = add(m)
-        count, spent = count + m, spent + m * each
+        count += m
         with np.errstate(divide="ignore", invalid="ignore"):
             excess = float(np.max(standard_error(result) / options.error))
         before, small = small, excess <= 1
         if (small and before) or np.isnan(excess):  # an infinite value stays infinite
             break
-        goal = spent * max(2.0, MORE * min(excess, LARGEST) ** 2)
-        m = play.next(int(min(goal, options.max_evals) - spent) // each, count)
+        asked = count * each
+        goal = asked * max(2.0, MORE * min(excess, LARGEST) ** 2)
+        left = min(options.max_evals - play.evaluated(asked), REPEATED * options.max_evals - asked)
+        m = play.next(int(min(goal - asked, left)) // each, count)
     return result
 
 

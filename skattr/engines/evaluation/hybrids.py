@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 
 from skattr._inputs import frames
+from skattr._typing import override
 
 ROW_BLOCK = 32_768  # hybrids in one call of the model
+KEPT = 2**21  # values of hybrids that are kept, so that none is evaluated twice
 
 
 @dataclass(eq=False)
@@ -23,6 +25,10 @@ class Hybrids:
     f: Callable[[Any], np.ndarray]
     rows: Any  # a table; x is its last row
     player: np.ndarray  # (d,) the player that each column belongs to
+
+    def evaluated(self, asked: int) -> int:
+        """Return how many of the hybrids that were asked for have been evaluated: all of them."""
+        return asked
 
     @classmethod
     def of(
@@ -56,3 +62,37 @@ class Hybrids:
         """Return f, (m, L, k), for lists of coalitions (m, L, g), one list for each row z (m,)."""
         m, L, g = members.shape
         return self.at(np.repeat(z, L), members.reshape(-1, g)).reshape(m, L, -1)
+
+
+class RememberedHybrids(Hybrids):
+    """Hybrids of few rows and players, each of which is evaluated once."""
+
+    def __init__(self, hybrids: Hybrids, n_players: int, n_outputs: int) -> None:
+        super().__init__(hybrids.f, hybrids.rows, hybrids.player)
+        size = len(hybrids.rows) << n_players
+        self.bits = 1 << np.arange(n_players)
+        self.is_known = np.zeros(size, bool)
+        self.values = np.empty((size, n_outputs))
+        self.count = 0
+
+    @override
+    def evaluated(self, asked: int) -> int:
+        return self.count
+
+    @override
+    def at(self, z: np.ndarray, members: np.ndarray) -> np.ndarray:
+        keys = (members @ self.bits) * len(self.rows) + z
+        new, first = np.unique(keys, return_index=True)
+        is_new = ~self.is_known[new]
+        new, first = new[is_new], first[is_new]
+        if len(new):
+            self.values[new] = super().at(z[first], members[first])
+            self.is_known[new] = True
+            self.count += len(new)
+        return self.values[keys]
+
+
+def remembered(hybrids: Hybrids, n_players: int, n_outputs: int) -> Hybrids:
+    """Return hybrids that are evaluated once, or the same ones if there are too many to keep."""
+    few = n_players < 32 and (len(hybrids.rows) << n_players) * n_outputs <= KEPT
+    return RememberedHybrids(hybrids, n_players, n_outputs) if few else hybrids

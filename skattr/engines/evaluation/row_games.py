@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from skattr._files.storage import PicklableTable
 from skattr._inputs import frames
 from skattr.attributions import Attributions
-from skattr.engines.evaluation.hybrids import Hybrids
+from skattr.engines.evaluation.hybrids import Hybrids, remembered
 from skattr.measures.background import Background
 from skattr.pieces import Pieces
 
@@ -86,7 +87,7 @@ class RowGame:
 
     def start(self, f: Any, players: Attributions, x: Any) -> RowPlay:
         """Return the game of x, a table of one row."""
-        return RowPlay(self, self.hybrids(f, players, x))
+        return RowPlay(self, self.hybrids(f, players, x), len(players))
 
     def hybrids(self, f: Any, players: Attributions, x: Any) -> Hybrids:
         """Return hybrids of the rows and x, a table of one row."""
@@ -112,6 +113,7 @@ class RowPlay:
 
     game: RowGame
     hybrids: Hybrids
+    n_players: int
 
     def __post_init__(self) -> None:
         self.full, self.mean = self.hybrids.x(), self.game.mean()  # (k,) f(x), and v without x
@@ -122,6 +124,15 @@ class RowPlay:
         m, n = len(members), self.game.n_rows
         values = self.hybrids.at(np.tile(np.arange(n), m), np.repeat(members, n, axis=0))
         return (self.shares[:, None] * values.reshape(m, n, -1)).sum(axis=1)
+
+    @cached_property
+    def sampled(self) -> Hybrids:
+        """The hybrids of sampled coalitions, which may meet again."""
+        return remembered(self.hybrids, self.n_players, len(self.full))
+
+    def evaluated(self, asked: int) -> int:
+        """Return the number of evaluations so far, given that of those that were asked for."""
+        return self.sampled.evaluated(asked)
 
     def next(self, most: int, done: int) -> int:
         """Return the number of points of another round, given those that are done.
@@ -144,7 +155,7 @@ class RowPlay:
             rows, shares = np.minimum(drawn, n - 1), np.full(m * len(rngs), 1 / m)
 
         def at(points: np.ndarray, members: np.ndarray) -> np.ndarray:
-            return self.hybrids.at_points(rows[points], members)
+            return self.sampled.at_points(rows[points], members)
 
         return Drawn(shares, self.game.values[rows], at)
 

@@ -78,11 +78,21 @@ class Differences:
 SINGLES, PAIRS = Differences(1), Differences(2)
 
 
+def factors_and_rests(players: Players, inputs: np.ndarray, terms: slice) -> np.ndarray:
+    """Return factors of players in some terms at rows, (2, terms, players, rows), and their rests.
+
+    Factors times 1 + rests are more accurate than numbers of 64 bits.
+    """
+    supports = players.supports[terms]
+    result = np.empty((2, len(supports), len(players), len(inputs)))
+    bump_coalitions.fill_factors(inputs, supports, players.gammas, players.starts, *result)
+    return result
+
+
 def factors(players: Players, inputs: np.ndarray, terms: slice) -> np.ndarray:
     """Return the factors of players in some terms at rows, (terms, players, rows)."""
-    supports = players.supports[terms]
-    result = np.empty((len(supports), len(players), len(inputs)))
-    bump_coalitions.fill_factors(inputs, supports, players.gammas, players.starts, result)
+    result, rests = factors_and_rests(players, inputs, terms)
+    result += result * rests
     return result
 
 
@@ -130,12 +140,20 @@ def from_moments(
     """Return values at rows, (rows, players or pairs, k), from `moments`."""
     n_sets, k = table.shape[1], coefficients.shape[1]
     worths, errors = np.zeros((2, len(inputs), k, n_sets))
-    products = np.empty(n_sets)
+    products, lost = np.empty((2, n_sets))
     tile = max(1, CACHED // (2 * k * n_sets))
     for terms in blocks(len(table), TERMS):
-        at_rows = factors(players, inputs, terms)
+        at_rows, rests = factors_and_rests(players, inputs, terms)
         bump_coalitions.add_worths(
-            at_rows, table[terms], coefficients[terms], tile, products, errors, worths
+            at_rows,
+            rests,
+            table[terms],
+            coefficients[terms],
+            tile,
+            products,
+            lost,
+            errors,
+            worths,
         )
     worths += errors
     g = len(players)
