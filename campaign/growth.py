@@ -106,11 +106,13 @@ class Axis:
 AXES = (
     Axis(explained_rows, 400_000, 10_000_000, ("main_effect",)),
     Axis(explained_rows, 400_000, 2_000_000, ("conditional_effect",)),
-    Axis(explained_rows, 8_000, 32_000, ("shapley",)),
+    Axis(explained_rows, 80_000, 320_000, ("shapley",)),
     Axis(background_rows, 200_000, 5_000_000, ("main_effect",)),
     Axis(background_rows, 40_000, 400_000, ("conditional_effect", "shapley")),
     Axis(trees, 400, 2_000),
-    Axis(columns, 200, 1_000),
+    # each bandwidth of Conditional is scored on 100 other columns, and on all if there are fewer:
+    # below about 100 columns the measure itself takes the square of their number
+    Axis(columns, 400, 1_000),
     Axis(levels, 800, 4_000),
     Axis(classes, 80, 200),
     Axis(depth, 48, 50, limited=False),

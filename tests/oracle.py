@@ -282,7 +282,13 @@ class Oracle:
         self.X = rows(self.X, np.flatnonzero(weight > 0))
         self.weight = weight[weight > 0] / weight.sum()
         self.largest = 0.0  # max |f| over everything that was evaluated
-        self._given, self._expectations = {}, {}
+        self._given, self._expectations, self._columns = {}, {}, {}
+
+    def columns(self, X):
+        """The columns of a table, which is taken apart once."""
+        if id(X) not in self._columns:
+            self._columns[id(X)] = X, columns(X)  # X is kept, so that its id stays its own
+        return self._columns[id(X)][1]
 
     def values(self, terms, X, own):
         """phi, (rows of X, attributions, k); `own` has a tuple of columns for each attribution."""
@@ -418,7 +424,7 @@ class Oracle:
 
     def atoms(self, name, parameters, X, i, own):
         """Points and weights of μ for row i of X and the columns `own`."""
-        d = len(columns(self.X))
+        d = len(self.columns(self.X))
         if name == "dirac":
             return rows(X, [i]), np.ones(1)
         if name == "baseline":
@@ -427,10 +433,10 @@ class Oracle:
             name, own = parameters["version"], ()
         if name in MASSLESS:
             return getattr(self, name)(X, i, own, **parameters)
-        pins = {k: take(columns(X)[k], [i]) for k in own}
+        pins = {k: take(self.columns(X)[k], [i]) for k in own}
         if name in ("joint", "partial_dependence"):
             n = len(self.X)
-            background = columns(self.X)
+            background = self.columns(self.X)
             values = [take(pins[k], np.zeros(n)) if k in pins else background[k] for k in range(d)]
             return table(self.X, values), self.weight
         if name == "conditional":
@@ -447,23 +453,23 @@ class Oracle:
         """The row, less copies with its own columns from each background row."""
         n = len(self.X)
         mixed = [
-            column if k in own else take(columns(X)[k], np.full(n, i))
-            for k, column in enumerate(columns(self.X))
+            column if k in own else take(self.columns(X)[k], np.full(n, i))
+            for k, column in enumerate(self.columns(self.X))
         ]
         return stack([rows(X, [i]), table(self.X, mixed)]), np.append(1.0, -self.weight)
 
     def marginal_effect(self, X, i, own, step):
         """The row with its own number moved by a step to both sides."""
         (k,) = own
-        numbers = np.asarray(columns(self.X)[k], float)
+        numbers = np.asarray(self.columns(self.X)[k], float)
         here = np.isfinite(numbers)
         if step is None and len(set(numbers[here])) < 2:
             step = 1.0
         elif step is None:
             weight = self.weight[here] / self.weight[here].sum()
             step = 0.1 * np.sqrt(weight @ (numbers[here] - weight @ numbers[here]) ** 2)
-        x = float(np.asarray(columns(X)[k], float)[i])
-        both = [take(column, [i, i]) for column in columns(X)]
+        x = float(np.asarray(self.columns(X)[k], float)[i])
+        both = [take(column, [i, i]) for column in self.columns(X)]
         both[k] = np.array([x + step, x - step])
         sign = 0.0 if np.isnan(x) else 1.0
         return table(X, both), sign * np.array([1.0, -1.0]) / (2 * step)
@@ -474,14 +480,18 @@ class Oracle:
         values, ordered = self.plain(self.X, k)
         x = self.plain(X, k)[0][i]
         present = [r for r, v in enumerate(values) if v is not None and np.isfinite(as_float(v))]
-        bins = self.number_bins if ordered and not is_date(columns(self.X)[k]) else self.level_bins
+        bins = (
+            self.number_bins
+            if ordered and not is_date(self.columns(self.X)[k])
+            else self.level_bins
+        )
         ends, members, shares, reach = bins(k, values, present, x, n_bins or 20)
         points, weights = [], []
         for m in range(len(ends) - 1):
             total = self.weight[members[m]].sum()
             for end, sign in ((ends[m + 1], 1.0), (ends[m], -1.0)):
-                moved = [take(column, members[m]) for column in columns(self.X)]
-                moved[k] = take(columns(self.X)[k], [end] * len(members[m]))
+                moved = [take(column, members[m]) for column in self.columns(self.X)]
+                moved[k] = take(self.columns(self.X)[k], [end] * len(members[m]))
                 points.append(table(self.X, moved))
                 share = 0.0 if reach is None else reach[m] - shares[m]
                 weights.append(sign * share * self.weight[members[m]] / total)
@@ -518,8 +528,8 @@ class Oracle:
     def level_bins(self, k, values, present, x, n_bins):
         """The same for neighbouring levels, in their order or by name."""
         levels = {values[r] for r in present}
-        known = getattr(getattr(columns(self.X)[k], "dtype", None), "categories", None)
-        declared = known is not None and getattr(columns(self.X)[k].dtype, "ordered", True)
+        known = getattr(getattr(self.columns(self.X)[k], "dtype", None), "categories", None)
+        declared = known is not None and getattr(self.columns(self.X)[k].dtype, "ordered", True)
         order = [v for v in known if v in levels] if declared else sorted(levels, key=level_key)
         at = [next(r for r in present if values[r] == level) for level in order]
         members = [[r for r in present if values[r] in pair] for pair in pairwise(order)]
@@ -533,7 +543,7 @@ class Oracle:
 
     def plain(self, X, k):
         """Column k as Python's own values, None where missing; whether they have an order."""
-        values = columns(X)[k]
+        values = self.columns(X)[k]
         ordered = k not in self.levels and (numeric(values) or is_date(values))
         return plain_values(values), ordered
 
@@ -569,13 +579,13 @@ class Oracle:
 
     def marginal(self, k):
         """The weighted empirical law of column k, missing included."""
-        return columns(self.X)[k], self.weight
+        return self.columns(self.X)[k], self.weight
 
     def side(self, k):
         """Side k of the domain."""
         if k in (self.domain or {}):
             return self.domain[k]
-        values = columns(self.X)[k].astype(np.float64)
+        values = self.columns(self.X)[k].astype(np.float64)
         finite = values[np.isfinite(values)]
         return finite.min(), finite.max()
 
@@ -585,7 +595,7 @@ class Oracle:
 
     def uniform(self, k):
         """Uniform on side k of the domain, `nodes` atoms a piece, or on levels without order."""
-        values = columns(self.X)[k]
+        values = self.columns(self.X)[k]
         if not numeric(values) or k in self.levels:
             first = {}
             for place in np.flatnonzero(~missing(values)):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from numbers import Real
 from typing import Any, Self
 
 import joblib
@@ -22,6 +23,11 @@ from skattr.metrics import agreement, deletion, f1, faithfulness, insertion, pre
 
 OF_VALUES = (recall, precision, f1, agreement)
 OF_MODELS = (faithfulness, deletion, insertion)
+# what the explanation of one term says of itself, and nobody knows of a sum of them
+OF_ONE_TERM: dict[str, Any] = {
+    "background_error": None, "centered_background_error": None, "n_folds": 0,
+    "importance_by_fold": None, "folds": None, "certificate": None, "measure_name": "",
+}  # fmt: skip
 
 
 def mixture(components: Sequence[Measure | str], weights: Any) -> LinearCombination:
@@ -185,7 +191,7 @@ class MeasureSearchCV(MetaEstimatorMixin, BaseEstimator):
             parts: dict = {}
             for i, measure in enumerate(measures):
                 explanation, explainer = self._explained(measure, background, rows, fit, parts)
-                scores[s, i] = score(explanation, explainer, background)
+                scores[s, i] = _number(score, explanation, explainer, background)
         mean = scores.mean(axis=0)
         if np.isnan(mean).all():
             raise ValueError(
@@ -255,18 +261,40 @@ class MeasureSearchCV(MetaEstimatorMixin, BaseEstimator):
                 parts[key] = explainer.explain(rows), explainer
             terms.append((coefficient, *parts[key]))
         first = terms[0][1]
-        errors = [abs(c) * each.std_error for c, each, _ in terms if each.std_error is not None]
+        if [coefficient for coefficient, *_ in terms] == [1.0]:
+            return replace(first, measure=repr(measure)), terms[0][2]
         explanation = replace(
             first,
             values=sum(c * each.values for c, each, _ in terms),
             offset=sum(c * np.asarray(each.offset) for c, each, _ in terms),
-            std_error=sum(errors) if errors else None,
+            std_error=_bound((c, each.std_error) for c, each, _ in terms),
+            centered_error=_bound((c, _centered_error(each)) for c, each, _ in terms),
             exact=all(each.exact for _, each, _ in terms),
             engine=tuple(name for _, each, _ in terms for name in each.engine),
             measure=repr(measure),
             support=first.support if len(terms) == 1 else None,
+            **OF_ONE_TERM,
         )
         return explanation, terms[0][2]
+
+
+def _centered_error(explanation: Explanation) -> np.ndarray | None:
+    error = explanation.centered_error
+    return explanation.std_error if error is None else error
+
+
+def _bound(errors: Iterable[tuple[float, np.ndarray | None]]) -> Any:
+    """Return a bound on the standard error of a sum, None if all of it is exact."""
+    found = [abs(coefficient) * error for coefficient, error in errors if error is not None]
+    return sum(found) if found else None
+
+
+def _number(score: Callable, *arguments: Any) -> float:
+    """Return a score, which must be a number."""
+    found = score(*arguments)
+    if not isinstance(found, Real | np.ndarray) or np.ndim(found):
+        raise ValueError(f"scoring={brief(score)} must return a number, got {brief(found)}")
+    return float(found)
 
 
 def _identity(term: Measure) -> Any:

@@ -89,6 +89,10 @@ class Pieces(ABC):
         """Return the preprocessings before the model that were read as working column by column."""
         return []
 
+    def cancellation(self, rows: Any) -> str | None:
+        """Return which numbers cancel so far that what is left is their rounding, or None."""
+        return None
+
     def refuted(self, rows: Any) -> str | None:
         """Compare what was read with the estimator on some rows; return what is wrong, or None."""
         read = self.reading(rows)
@@ -100,7 +104,7 @@ class Pieces(ABC):
                 return f"column {mixed!r} changes what the steps return for other columns"
         values, rounding = read
         if (np.abs(values - self.predict(rows)) <= rounding).all():
-            return None
+            return self.cancellation(rows)
         method = f"its {self.output.method}" if self.output.method else "it"
         name = type(self.output.estimator).__name__
         return f"what was read of {name} does not add up to what {method} returns"

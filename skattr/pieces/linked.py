@@ -110,6 +110,10 @@ class Linked(Pieces):
         return values, bound
 
     @override
+    def cancellation(self, rows: Any) -> str | None:
+        return self.inner.cancellation(rows)
+
+    @override
     def preprocessings(self) -> list:
         return self.inner.preprocessings()
 

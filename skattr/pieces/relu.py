@@ -22,6 +22,7 @@ from skattr.pieces.preprocessing.tracks import Kind
 from skattr.pieces.regions import Region, regions_of
 
 EXTREME = 1e60  # weights beyond which products of a few overflow
+NOISE = 1e-3  # rounding errors of a network, relative to f, from which on it is not read
 FAR = 2.0**60  # a number compared to which the centre of a scaler is negligible
 
 
@@ -155,11 +156,34 @@ class ReluNetwork(Columnwise[Net]):
     @override
     def reading(self, rows: Any) -> tuple[Any, Any]:
         Z = self.numbers(rows)
-        size = np.abs(Z) + (np.abs(self.origin) if self.is_plain else 0.0)
-        for layer in self.layers:
-            size = size @ np.abs(layer.weight.T) + np.abs(layer.bias)
-        size = size @ np.abs(self.weight.T) + np.abs(self.bias)
-        return self.forward(Z), self.rounding(self.inputs(rows)) * size
+        return self.forward(Z), self.rounding(self.inputs(rows)) * self._size(Z)
+
+    @override
+    def cancellation(self, rows: Any) -> str | None:
+        """Return whether the terms are so large that curves would be rounding errors, or None.
+
+        A unit whose terms are 1e20 times as large as f is computed to 1e4 times f. The model may
+        never use it where the rows are, but curves are sums of what all units do.
+        """
+        Z = self.numbers(rows)
+        largest, terms = np.abs(self.forward(Z)).max(axis=0), self._size(Z).max(axis=0)
+        # a sum that overflows is inf or NaN
+        lost = (largest > 0) & ~(np.finfo(float).eps * terms <= NOISE * largest)
+        if not lost.any():
+            return None
+        o = int(lost.argmax())
+        return (
+            f"the network adds terms up to {terms[o]:.0e} to results up to {largest[o]:.0e}, which "
+            "float64 cannot do with enough digits"
+        )
+
+    def _size(self, Z: np.ndarray) -> np.ndarray:
+        """Return the sum of the absolute values of all terms at inputs, (n, k)."""
+        size: np.ndarray = np.abs(Z) + (np.abs(self.origin) if self.is_plain else 0.0)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for layer in self.layers:
+                size = size @ np.abs(layer.weight.T) + np.abs(layer.bias)
+            return size @ np.abs(self.weight.T) + np.abs(self.bias)
 
     @override
     def describe(self) -> str:

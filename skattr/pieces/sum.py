@@ -67,6 +67,11 @@ class Sum(Pieces):
         return sum(values), sum(rounding)
 
     @override
+    def cancellation(self, rows: Any) -> str | None:
+        found = (addend.cancellation(rows) for addend in self.addends)
+        return next((words for words in found if words is not None), None)
+
+    @override
     def preprocessings(self) -> list:
         return [steps for addend in self.addends for steps in addend.preprocessings()]
 

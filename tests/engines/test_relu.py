@@ -458,6 +458,28 @@ def test_weights_that_are_no_numbers():
                 MeasureExplainer(estimator).fit(rows)
 
 
+@pytest.mark.parametrize("large", [1e30, 1e140, 1e300])
+def test_terms_so_large_that_their_rounding_errors_are_larger_than_f(large):
+    """A unit that is below 0 or 0 wherever the model looks enters curves with its errors."""
+    draw = np.random.default_rng(0)
+    weights = [draw.normal(size=(3, 4)), draw.normal(size=(4, 2)), np.array([[0.7], [-0.1]])]
+    weights[1][0, 0] = -large
+    model = perceptron(weights, [draw.normal(size=4), np.zeros(2), np.array([-1.2])])
+    vote = VotingRegressor([("a", model), ("b", RandomForestRegressor(2, random_state=0))])
+    vote.fit(NUMBERS, TARGET).estimators_[0] = model
+    link = MLPRegressor(loss="poisson", max_iter=1).fit(NUMBERS, np.abs(TARGET))
+    link.hidden_layer_sizes, link.n_layers_ = model.hidden_layer_sizes, model.n_layers_
+    link.coefs_, link.intercepts_ = model.coefs_, model.intercepts_
+    for estimator in (model, vote, link):
+        with pytest.warns(UserWarning, match="the network adds terms up to .* to results up to"):
+            explainer = MeasureExplainer(estimator, "partial_dependence", output="predict")
+            explainer.fit(NUMBERS)
+        values = explainer.explain(NUMBERS[:6]).values
+        for j in range(3):
+            wanted = pinned_mean(estimator.predict, NUMBERS, j, NUMBERS[:6, j])[:, 0]
+            assert np.allclose(values[:, j], wanted, rtol=1e-12)
+
+
 def test_local_models():
     model, rows = random_network(1, [3, 6, 5, 2], "numbers")
     _, pieces = reads(model, rows)

@@ -1,6 +1,7 @@
 """Optimal centres against enumeration, descent against a convex solver, searches against loops."""
 
 import itertools
+import warnings
 from functools import partial
 
 import numpy as np
@@ -17,7 +18,14 @@ from sklearn.model_selection import KFold
 from sklearn.tree import DecisionTreeRegressor
 
 from skattr import MeasureExplainer
-from skattr.measures import Baseline, Conditional, Expectation, LinearCombination, PartialDependence
+from skattr.measures import (
+    Baseline,
+    Conditional,
+    Expectation,
+    LinearCombination,
+    PartialDependence,
+    Uniform,
+)
 from skattr.metrics import agreement, deletion, f1, faithfulness, recall, solution_set
 from skattr.optimize import (
     FrankWolfeMeasure,
@@ -386,3 +394,34 @@ def test_nan_scores_do_not_win(first):
     assert search.best_index_ == int(first) and search.best_score_ == -1.0
     with pytest.raises(ValueError, match="every candidate has a score that is NaN"):
         MeasureSearchCV(MeasureExplainer(MODEL), names, lambda *_: np.nan, cv=2).fit(X)
+
+
+@pytest.mark.parametrize("score", [None, 1j, "0.5", [0.5], np.array([0.5])])
+def test_scores_that_are_not_numbers(score):
+    search = MeasureSearchCV(MeasureExplainer(MODEL), ["uniform"], lambda *_: score, cv=2)
+    with pytest.raises(ValueError, match=r"scoring=<function .* must return a number, got"):
+        search.fit(X)
+
+
+def test_errors_of_mixtures_are_not_those_of_their_first_term():
+    seen = {}
+
+    def score(explanation, explainer, background):
+        seen[explanation.measure] = explanation
+        return np.float32(0.5)
+
+    plain, twice = PartialDependence(), 2.0 * PartialDependence()
+    mixed = PartialDependence() - 0.5 * Uniform()
+    explainer = MeasureExplainer(
+        lambda X: X[:, 0] ** 2 * X[:, 1], folds=4, max_evals=64, random_state=0
+    )
+    search = MeasureSearchCV(explainer, [plain, twice, mixed], score, cv=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # max_evals is small
+        search.fit(X)
+    one, two, sum_of_two = (seen[repr(measure)] for measure in (plain, twice, mixed))
+    assert one.background_error is not None and one.importance(error=True) is not None
+    for each in (two, sum_of_two):
+        assert each.background_error is each.centered_background_error is each.folds is None
+    assert sum_of_two.centered_error.shape == sum_of_two.std_error.shape == sum_of_two.values.shape
+    assert (sum_of_two.std_error > 0).any()
