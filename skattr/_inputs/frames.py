@@ -202,6 +202,15 @@ def level_order(X: Any, k: int) -> tuple | None:
     return tuple(kind.categories) if ordered else None
 
 
+def as_categories(X: Any, k: int, levels: list) -> list:
+    """Return levels as the categories of the column that they equal: encoders keep True as 1.0."""
+    kind = column(X, k).dtype
+    if not isinstance(kind, pd.CategoricalDtype):
+        return levels
+    categories = {category: category for category in kind.categories.tolist()}
+    return [categories.get(level, level) for level in levels]
+
+
 def is_number(X: Any, k: int) -> bool:
     """Tell whether a column holds numbers: neither levels nor dates."""
     values = column(X, k)

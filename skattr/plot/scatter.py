@@ -13,6 +13,7 @@ from skattr._selection import positions
 from skattr.explanation import Explanation
 from skattr.plot import drawing
 from skattr.plot.columns import Column, as_column
+from skattr.plot.curve_levels import name_levels
 from skattr.plot.curve_numbers import draw_histogram
 from skattr.plot.partners import strongest_in_pairs, strongest_in_values
 from skattr.plot.selection import check_count, check_explanation, output_positions
@@ -178,10 +179,7 @@ def _places(column: Column) -> tuple[np.ndarray, list[str] | None]:
 def _draw_axis(ax: Axes, column: Column, x: np.ndarray, names: list[str] | None) -> None:
     """Draw the distribution of numbers below the points, and the names of levels."""
     if names is not None:
-        turn: dict[str, Any] = (
-            {"rotation": 40, "ha": "right"} if max(map(len, names)) * len(names) > 60 else {}
-        )
-        ax.set_xticks(np.arange(len(names)), names, **turn, **drawing.LITERAL)
+        name_levels(ax, names, np.bincount(np.rint(x).astype(int), minlength=len(names)))
         return
     there = column.numbers[np.isfinite(column.numbers)]
     if len(there):

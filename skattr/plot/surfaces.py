@@ -14,7 +14,7 @@ from skattr.plot import drawing
 from skattr.plot.curve_levels import name_levels, name_levels_upwards
 from skattr.plot.selection import output_positions
 from skattr.plot.surface_axes import SurfaceAxis, surface_axis
-from skattr.plot.ticks import numbers, write_numbers
+from skattr.plot.ticks import keep_apart, numbers, write_numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -197,6 +197,8 @@ def _write_axes(ax: Axes, x: SurfaceAxis, y: SurfaceAxis, note: str) -> None:
     for axis, tick in ((x, ax.xaxis), (y, ax.yaxis)):
         if axis.names is None and not axis.dates:
             write_numbers(tick, years=True)
+            if axis is x:
+                keep_apart(ax)
         if axis.missing is not None:
             _name_missing(ax, axis, vertical=axis is y)
     if x.dates:

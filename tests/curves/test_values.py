@@ -542,6 +542,32 @@ def test_missing_in_a_column_of_booleans(hole):
     assert explainer.curve("flag")([True, hole]) == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("holes", [False, True])
+@pytest.mark.parametrize("encoder", [OneHotEncoder, OrdinalEncoder, TargetEncoder])
+@pytest.mark.parametrize("values", [[False, True], [3, 7]])
+def test_levels_are_named_as_the_categories_of_the_column(values, encoder, holes):
+    """Scikit-learn keeps categories of booleans, and integers beside holes, as floats."""
+    rng = np.random.default_rng(0)
+    drawn = [values[i] for i in rng.integers(0, 2, 60)]
+    if holes:
+        drawn = [None if rng.random() < 0.2 else value for value in drawn]
+    X = pd.DataFrame({"c": pd.Categorical(drawn, categories=values), "x": rng.normal(size=60)})
+    y = X["c"].cat.codes + X["x"]
+    steps = make_column_transformer((encoder(), ["c"]), remainder="passthrough")
+    model = make_pipeline(steps, RandomForestRegressor(3, random_state=0)).fit(X, y)
+    curve = MeasureExplainer(model, PartialDependence()).fit(X).curve("c")
+    frame = curve.to_frame()
+    levels = frame[frame["kind"] == "level"]
+    assert [(type(level), level) for level in levels["level"]] == [
+        (type(value), value) for value in values
+    ]
+    put_in = [X.assign(c=pd.Categorical([value] * 60, categories=values)) for value in values]
+    expected = [model.predict(rows).mean() for rows in put_in]
+    assert levels["value"].to_numpy() == pytest.approx(expected)
+    if values == [False, True]:
+        assert "other" not in set(frame["kind"])  # there is no third level
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("measure", [PartialDependence(), Uniform(), ProductMarginal()])
 @pytest.mark.parametrize("output", ["default", "pandas"])

@@ -136,3 +136,14 @@ def test_several_outputs_have_panels():
     axes = plot.scatter(explanation, "own")
     assert len(axes) == 2
     assert len(points(plot.scatter(explanation, "own", output=1))) == N
+
+
+def test_names_of_many_levels_do_not_touch():
+    """Of 40 levels as many are named as fit, those of the most rows first."""
+    ax = plot.scatter(shapley(times_number), "many")
+    ax.figure.draw_without_rendering()
+    names = [label for label in ax.get_xticklabels() if label.get_text()]
+    boxes = [name.get_window_extent() for name in names]
+    assert 10 <= len(names) <= X["many"].nunique()
+    assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
+    assert X["many"].value_counts().index[0] in [name.get_text() for name in names]

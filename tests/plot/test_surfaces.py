@@ -12,6 +12,7 @@ import pytest
 from matplotlib.collections import QuadMesh
 from matplotlib.patches import StepPatch
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.tree import DecisionTreeRegressor
 
 import skattr
 from skattr import MeasureExplainer, plot
@@ -237,3 +238,17 @@ def test_interactions_of_classes_and_what_is_refused():
         plot.interactions(EXPLAINER)
     with pytest.raises(ValueError, match="kind must be one of"):
         plot.interactions(parts, kind="pie")
+
+
+def test_numbers_of_the_x_axis_do_not_touch():
+    prices = pd.DataFrame({"price": RNG.uniform(5e4, 4.5e5, N), "other": X["other"]})
+    tree = DecisionTreeRegressor(max_depth=4).fit(prices, prices["price"] * prices["other"])
+    surface = MeasureExplainer(tree).fit(prices).surface("price", "other")
+    ax = plt.figure(figsize=(6, 4), layout="constrained").add_subplot()
+    plot.surface(surface, data=prices, ax=ax)
+    ax.figure.draw_without_rendering()
+    low, high = ax.get_xlim()
+    shown = [t for t in ax.get_xticklabels() if low <= t.get_position()[0] <= high]
+    boxes = [label.get_window_extent() for label in shown]
+    assert len(boxes) >= 2
+    assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])

@@ -60,7 +60,7 @@ def enumerate_cells(
         elif all(kind in (Kind.LEVELS, Kind.MISSING) for kind in kinds):
             tracks = {id(source.track): source.track for source in inputs}.values()
             known = [v for track in tracks for v in (*track.known, *track.replaced)]
-            levels_of[k] = list(dict.fromkeys(v for v in known if not frames.is_missing(v)))
+            levels_of[k] = _levels(grid, k, known)
         elif len(inputs) == 1 and not model_levels:
             ranks = np.arange(len(inputs[0].edges) + 2, dtype=np.int32)[:, None]
             cells[k] = Cells(inputs, ranks)
@@ -72,18 +72,24 @@ def enumerate_cells(
     return Grid(routes, cells, grid.row)
 
 
+def _levels(grid: Grid, k: int, known: list) -> list:
+    """Return the levels that steps know, once each, named as the column names them."""
+    levels = list(dict.fromkeys(v for v in known if not frames.is_missing(v)))
+    return frames.as_categories(grid.row.X, k, levels)
+
+
 def _ignored(grid: Grid, k: int) -> Cells:
     """Return the one cell of a column that the model does not use; it may still refuse values."""
     fronts = [route.front for route in grid.routes if route.steps is None]
     tracks = grid.tracks[k]
-    levels = list(dict.fromkeys(v for t in tracks if t.kind == Kind.LEVELS for v in t.known))
+    known = [v for t in tracks if t.kind == Kind.LEVELS for v in t.known]
     # a step may refuse values even of a column whose output a later step drops
     plain = frames.is_number(grid.row.X, k) and not grid.behind_steps
     return Cells(
         [],
         np.zeros((2, 0), np.int32),
         edges=np.empty(0) if plain else None,
-        labels=[(v, 1) for v in levels if not frames.is_missing(v)] if levels else None,
+        labels=[(v, 1) for v in _levels(grid, k, known)] if known else None,
         takes_missing=all(front.takes_missing for front in fronts),
         takes_infinite=all(front.takes_infinite for front in fronts),
         partition=(np.array([-np.inf, np.inf]), np.ones(1, np.int64)),
