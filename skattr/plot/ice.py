@@ -95,7 +95,8 @@ def ice(
         axes.set_xticks(at, [drawing.shorten(level) for level in labels], **drawing.LITERAL)
         axes.set_xlabel(label, **drawing.LITERAL)
     what = "change of the prediction" if centered else "prediction"
-    drawing.label_y(axes, drawing.value_label(False, curves.scale, curves.output_names[0], what))
+    label = drawing.value_label(False, curves.scale, curves.output_names[0], what)
+    drawing.label_y(axes, label.removesuffix(" · prediction"))
     return panels.result()
 
 

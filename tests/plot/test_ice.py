@@ -53,7 +53,7 @@ def test_networks():
     ax = skattr.plot.ice(family)
     mean = ax.get_lines()[-1]
     np.testing.assert_allclose(mean.get_ydata(), family(mean.get_xdata()).mean(axis=0))
-    assert "7 rows" in ax.get_xlabel()
+    assert "7 rows" in ax.get_xlabel() and ax.get_ylabel() == "prediction"
     plt.close("all")
 
 
