@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import re
 from functools import cache
 from pathlib import Path
 
@@ -111,10 +112,10 @@ def test_modules_say_which_names_are_public():
 def test_tests_import_helpers_and_not_each_other():
     root = Path(__file__).parent
     for path in root.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tests"):
-                first = [*node.module.split(".")[1:], node.names[0].name][0]
-                assert first in ("cases", "helpers", "oracle"), f"{path}:{node.lineno}"
+        for name in re.findall(
+            r"^\s*(?:from|import) tests(?:\.| import )(\w+)", path.read_text(), re.M
+        ):
+            assert name in ("cases", "helpers", "oracle"), f"{path} imports tests.{name}"
 
 
 @pytest.mark.slow
@@ -223,6 +224,11 @@ def test_no_private_names_of_the_explainer(folder):
                 assert owner == "self", f"{path}:{node.lineno} reads .{node.attr}"
             if isinstance(node, ast.Constant) and node.value in PRIVATE:
                 raise AssertionError(f"{path}:{node.lineno} names {node.value!r}")
+
+
+@pytest.mark.parametrize("part", ["measures", "pieces", "curves", "engines"])
+def test_explanations_are_made_by_solutions(part):
+    assert "explanation" not in imported_parts()[part]
 
 
 def test_kernels_import_nothing_else():

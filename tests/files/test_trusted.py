@@ -389,7 +389,7 @@ def test_an_attribute_in_place_of_a_method(tmp_path):
     path = str(tmp_path / "model.skops")
     for model, name in ((wide_tree(), "_validate_X_predict"), (MODELS["forest"](), "predict")):
         skops.dump(holding(model, name, np.maximum), path)
-        with pytest.raises(ValueError, match="in place of a method"):
+        with pytest.raises(ValueError, match="replaces a method"):
             load_model(path, [])
 
 

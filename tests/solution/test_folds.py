@@ -119,7 +119,10 @@ MEASURES = {
 }
 
 
-@pytest.mark.parametrize("measure", MEASURES)
+QUICK = ["main effect", "other coefficients", "Shapley", "removal", "mixed"]
+
+
+@pytest.mark.parametrize("measure", quickly(MEASURES, QUICK))
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("weighted", quickly([False, True], [True]))
 def test_errors_are_those_of_deleting_folds(model, measure, weighted):

@@ -1,6 +1,6 @@
 """The sums of one_violation.py for each fold of the background, in the same walk.
 
-The rows of fold f stand in the words f, G + f, 2 G + f, … of a set, so that the weights of a set by
+The rows of fold f are in the words f, G + f, 2 G + f, … of a set, so that the weights of a set by
 fold take the popcounts of its weight; G is a multiple of eight, and the last folds may have no
 rows. A box adds once for each set: to the side of the last split on its column for E, to the node
 above it for A. What these add to curves is distributed once for each node: to the splits that bound
