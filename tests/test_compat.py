@@ -85,6 +85,18 @@ def test_shapes_scales_and_values_are_those_of_shap(model, classes):
     np.testing.assert_array_equal(one, values[0])
 
 
+@pytest.mark.parametrize("model", REGRESSORS, ids=name)
+@pytest.mark.filterwarnings("ignore")  # woodelf's own
+def test_values_are_those_of_woodelf(model, capsys):
+    woodelf = pytest.importorskip("woodelf", reason="woodelf-explainer is in the extra bench")
+    X, y = data(0)
+    X = pd.DataFrame(X, columns=list("abcde"))
+    model.fit(X, y)
+    theirs = woodelf.WoodelfExplainer(model, X[:30]).shap_values(X[30:50], verbose=False)
+    values = TreeExplainer(model, data=X[:30]).shap_values(X[30:50])
+    np.testing.assert_allclose(values, theirs, rtol=0, atol=1e-6 * np.abs(values).max())
+
+
 @pytest.mark.parametrize("model", FORESTS, ids=name)
 def test_a_forest_has_both_classes(model):
     X, y = data(2)
