@@ -163,7 +163,7 @@ class Surface:
         return self._with_values(pd.DataFrame(columns).infer_objects(), self.grid(a, b))
 
     def _with_values(self, frame: pd.DataFrame, values: np.ndarray) -> pd.DataFrame:
-        flat = values.reshape(len(frame), -1)
+        flat = values.reshape(len(frame), len(self.output_names))
         if len(self.output_names) == 1:
             return frame.assign(value=flat[:, 0])
         columns = {f"value_{name}": flat[:, o] for o, name in enumerate(self.output_names)}
