@@ -204,6 +204,7 @@ def test_tables_of_surfaces(fitted):
     np.testing.assert_array_equal(
         given["value"].to_numpy().reshape(2, 2), surface.grid(["Rome", "Oslo"], [True, False])
     )
+    assert surface.to_frame([], [True, False]).shape == (0, 3)
 
 
 def test_outputs_of_surfaces(classes):

@@ -164,7 +164,8 @@ class Surface:
         return self._with_values(pd.DataFrame(columns).infer_objects(), self.grid(a, b))
 
     def _with_values(self, frame: pd.DataFrame, values: np.ndarray) -> pd.DataFrame:
-        return with_values(frame, values.reshape(len(frame), -1), self.output_names)
+        flat = values.reshape(len(frame), len(self.output_names))
+        return with_values(frame, flat, self.output_names)
 
     def _values(self, a: Any, b: Any) -> tuple[Any, Any]:
         first, second = self.curves
