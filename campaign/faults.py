@@ -160,11 +160,12 @@ def _killed(result: Result, code: str, path: Path, whole: Callable[[], bool]) ->
 def _command(result: Result, folder: Path) -> None:
     """Interrupt the command; it ends with a line, without a traceback, and writes nothing."""
     path = folder / "demo.html"
+    # a shell that starts this in the background has SIGINT ignored, which processes inherit
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     for delay in (0.0, 0.5, 1.0, 2.0):
         process = subprocess.Popen(
             [sys.executable, "-m", "skattr", "demo", "-o", str(path)],
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )  # fmt: skip
         assert process.stderr is not None
         process.stderr.readline()  # what it does first: until then it may be Python that starts

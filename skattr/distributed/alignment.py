@@ -98,6 +98,7 @@ def _check_kind(column: Any, row: Any, k: int, name: Any) -> None:
         fits = fits or column.is_null().all()
     else:
         fits = pd.api.types.is_any_real_numeric_dtype(column.dtype) or column.dtype.kind == "b"
+        fits = fits or (column.dtype == object and _holds_numbers(pd.Series(column)))
     if not fits:
         values = [v for v in frames.to_list(column) if not frames.is_missing(v)]
         raise ValueError(

@@ -264,6 +264,26 @@ def test_first_part_without_values(measure, column):
     assert_same_fit(distributed.fit(clone(explainer), parts), clone(explainer).fit(joined), joined)
 
 
+@pytest.mark.parametrize("first", [0, 10])
+def test_a_background_of_objects(first):
+    """Numbers as objects, as databases return them, are numbers; the first ones may be missing."""
+    explainer, X = CASES["boosting with missing values"]
+    X = X[:60].assign(built=X["built"].where(np.arange(len(X)) >= first)[:60])
+    objects = X.astype({"built": object, "rooms": object})
+    whole = clone(explainer).fit(objects)
+    for parts in (
+        [objects[:5], objects[5:40], objects[40:]],
+        [objects[i : i + 1] for i in range(len(X))],
+        [objects[:30], X[30:]],
+    ):
+        fitted = distributed.fit(clone(explainer), parts)
+        assert_same_fit(fitted, whole, objects)
+        result = pd.concat(distributed.explain(fitted, parts))
+        pd.testing.assert_frame_equal(result, expected(fitted, objects), check_exact=True)
+    with pytest.raises(ValueError, match="batch 1: column 'built' holds object values such as"):
+        distributed.fit(clone(explainer), [objects[:30], objects[30:].assign(built="a")])
+
+
 def test_parts_without_values_have_any_dtype():
     explainer, X = CASES["boosting with missing values"]
     whole = clone(explainer).fit(X)
