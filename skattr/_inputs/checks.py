@@ -44,6 +44,7 @@ def check_X(explainer: BaseEstimator, X: Any, *, reset: bool) -> Any:
             raise ValueError(f"Found array with 0 sample(s) (shape={X.shape}): X has no rows")
         if not names:
             raise ValueError(f"0 feature(s) (shape={X.shape}): X has no columns")
+        _refuse_complex_columns(X)
         validate_data(explainer, X, reset=reset, skip_check_array=True)
         return X
     _refuse_other_kinds(X)
@@ -60,6 +61,21 @@ def check_X(explainer: BaseEstimator, X: Any, *, reset: bool) -> Any:
         if not isinstance(X, np.ndarray) or X.ndim != 2 or 0 in X.shape:
             raise
         raise ValueError(f"{error}{frames.unusual(X)}") from error
+
+
+def _refuse_complex_columns(X: Any) -> None:
+    """Refuse columns of complex numbers, of which scikit-learn's error prints the frame."""
+    if not isinstance(X, pd.DataFrame):  # no other library has them
+        return
+    names = [
+        X.columns[k]
+        for k, dtype in enumerate(X.dtypes)
+        if isinstance(dtype, np.dtype)
+        and dtype.kind in "cO"
+        and pd.api.types.infer_dtype(X.iloc[:, k], skipna=True) == "complex"
+    ]
+    if names:
+        raise ValueError(f"X must hold real numbers, got complex ones in columns {brief(names)}")
 
 
 def _refuse_other_kinds(X: Any) -> None:

@@ -281,7 +281,8 @@ def as_values(values: Any, curve: Any) -> Any:
             f"column {curve.feature!r}: values must be one-dimensional, got shape {values.shape}"
         )
     if curve.of_numbers and getattr(values.dtype, "kind", "O") not in "biufmM":
-        text = next((value for value in values if isinstance(value, str)), None)
-        if text is not None:  # some models would convert it
-            raise ValueError(f"column {curve.feature!r} must hold numbers, got {text!r}")
+        kinds = str | complex | np.complexfloating  # which numpy, or the model, would convert
+        other = next((value for value in values if isinstance(value, kinds)), None)
+        if other is not None:
+            raise ValueError(f"column {curve.feature!r} must hold numbers, got {other!r}")
     return values

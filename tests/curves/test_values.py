@@ -335,6 +335,29 @@ def test_complex_numbers_are_refused_and_not_printed():
         explainer.fit(X)
     with pytest.raises(ValueError, match=r"^X must hold real numbers, got complex ones$"):
         axioms.check(PartialDependence(), X)
+    frame = pd.DataFrame(X.real, columns=["a", "b", "c"])
+    forest = RandomForestRegressor(2, random_state=0).fit(frame, np.arange(50))
+    explainer = MeasureExplainer(forest).fit(frame)
+    message = r"^X must hold real numbers, got complex ones in columns \['b'\]$"
+    for refuses in (explainer.explain, MeasureExplainer(forest).fit):
+        for dtype in (complex, object):
+            with pytest.raises(ValueError, match=message):
+                refuses(frame.assign(b=pd.Series([1j] * 50, dtype=dtype)))
+
+
+@pytest.mark.parametrize("model", [RandomForestRegressor(2, random_state=0), Ridge(), "function"])
+@pytest.mark.parametrize("scaled", [False, True])
+def test_curves_refuse_complex_numbers(model, scaled):
+    """The imaginary part would be dropped."""
+    X = pd.DataFrame({"a": np.arange(30.0), "b": np.arange(30.0) % 7})
+    if model == "function":
+        model = lambda X: np.asarray(X, float)[:, 0] ** 2  # noqa: E731
+    else:
+        model = (make_pipeline(StandardScaler(), model) if scaled else model).fit(X, X["a"])
+    curve = MeasureExplainer(model).fit(X).curve("a")
+    for values in (np.array([3.0 + 4.0j]), [3.0 + 4.0j], np.array([3.0 + 4.0j], object)):
+        with pytest.raises(ValueError, match=r"^column 'a' must hold numbers, got .*3\+4j"):
+            curve(values)
 
 
 def test_words_of_tables_stay_apart_in_reports():
