@@ -24,6 +24,7 @@ from skattr.datasets import load_flats
 from skattr.measures import Conditional, Expectation, PartialDependence
 
 X, y = load_flats()
+X["listed"] = X["listed"].dt.to_period("Q").dt.start_time  # quarters: new days would be unknown
 X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
 words = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
 levels = make_column_selector(dtype_exclude=["number", "bool"])

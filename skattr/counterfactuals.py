@@ -80,7 +80,8 @@ def counterfactual(
         it has a line, by share. `share` is the share of the background with such a value: the same
         level, or a number in the same stretch of values that reach the target; NaN if the
         background came in batches. Where nothing does it, `to` is missing and `note` says so. A
-        missing value goes to where such values begin, in the step that most of the background has.
+        missing value goes to where such values begin, in the step that most of the background has,
+        or to the median of the background if every number does it.
 
     Examples
     --------

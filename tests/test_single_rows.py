@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OrdinalEncoder, StandardScaler
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
 import skattr
 from skattr import MeasureExplainer, counterfactual
@@ -305,6 +305,39 @@ def test_forms_of_a_row():
         for row in (FRAME.iloc[0], FRAME.iloc[0].to_dict()):
             pd.testing.assert_frame_equal(counterfactual(explainer, row, 1.0), whole)
     assert "row" not in whole and skattr.counterfactual is counterfactual
+
+
+def test_levels_of_the_background_that_the_model_does_not_know():
+    """They are alike to the model, and each has a line with its own share."""
+    encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+    X = pd.DataFrame({"s": ["u", "v", "w"] * 20}, dtype=object)
+    model = make_pipeline(encoder, RandomForestRegressor(5, random_state=0))
+    model.fit(X, 10.0 * (X["s"] == "u"))
+    background = pd.DataFrame({"s": ["u"] * 5 + ["v"] * 3 + ["new"] * 2}, dtype=object)
+    explainer = MeasureExplainer(model).fit(background)
+    found = counterfactual(explainer, background[:1], 5.0)
+    assert found["to"].tolist() == ["v", "new", "w"]
+    np.testing.assert_allclose(found["share"], [0.3, 0.2, 0.0])
+    assert "no background row" in found["note"][2]
+    for to, after in zip(found["to"], found["after"], strict=True):
+        assert np.isclose(model.predict(pd.DataFrame({"s": [to]}, dtype=object))[0], after)
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_from_missing_where_every_number_does(whole):
+    """The model asks only whether there is a number; the median of the background is one."""
+    x = np.arange(60.0).round() if whole else np.linspace(0.5, 9.5, 60)
+    X = pd.DataFrame({"a": np.where(np.arange(60) % 3 == 0, np.nan, x)})
+    model = HistGradientBoostingRegressor(max_iter=5, min_samples_leaf=5)
+    model.fit(X, 10.0 * X["a"].isna())
+    explainer = MeasureExplainer(model).fit(X)
+    found = counterfactual(explainer, X[:1], 5.0)
+    assert found["to"][0] in X["a"].to_numpy() and np.isclose(found["share"][0], 2 / 3)
+    assert abs(found["to"][0] - X["a"].median()) < 1.6
+    assert np.isclose(at(model, X[:1], "a", found["to"][0]), found["after"][0])
+    assert found["after"][0] < 5
+    bounded = counterfactual(explainer, X[:1], 5.0, bounds={"a": (3.0, np.inf)})
+    assert bounded["to"][0] == 3.0
 
 
 def test_texts_and_dates_of_models_that_are_evaluated():

@@ -22,7 +22,8 @@ def charts(
     """Return for each column shown what its picture needs; None without data.
 
     Counts are of all rows explained, `places` of the rows shown. `order` are the positions of the
-    stored levels that the rows have, in the order of their bars. `band` has twice the errors from
+    stored levels that the rows have, in the order of their bars; that of the first `ranks` is their
+    own. `band` has twice the errors from
     the background of bars, or of a line at some places, for each output; those of steps are stored
     with the curve.
     """
@@ -46,6 +47,8 @@ def _levels(column: Column, table: dict[str, Any]) -> dict[str, Any]:
     names, values = table["levels"], table["values"][0]
     there.sort(key=lambda k: (names[k] in special, k if ordered else -values[k]))
     chart |= {"order": there, "counts": [counts[names[k]] for k in there]}
+    if ordered:
+        chart["ranks"] = sum(names[k] not in special for k in there)
     return chart | _level_errors(column, there)
 
 

@@ -128,18 +128,14 @@ def overview(
     max_features = settings.max_features
     n = min(max_features, len(explanation.feature_names))
 
-    def with_unit(ax: Any) -> None:
-        if settings.output_unit:
-            ax.set_xlabel(f"{ax.get_xlabel()} in {settings.output_unit}", parse_math=False)
-
     def bars(ax: Any) -> None:
         interval = None if importance.importance_by_fold is None else "background"
         plot.bar(importance, max_features=max_features, interval=interval, ax=ax)
-        with_unit(ax)
+        name_unit(ax, settings)
 
     def swarm(ax: Any) -> None:
         plot.beeswarm(explanation, max_features=max_features, max_points=MOST_POINTS, ax=ax)
-        with_unit(ax)
+        name_unit(ax, settings)
 
     of = f" of {output}"
     height = 1.0 + 0.28 * n
@@ -158,15 +154,25 @@ def overview(
     )
 
 
-def waterfall(explanation: Explanation, row: int, label: str, output: str) -> Picture:
+def waterfall(
+    explanation: Explanation, row: int, label: str, output: str, settings: Settings
+) -> Picture:
     """Return the waterfall of one row."""
     from skattr import plot
 
+    def paint(ax: Any) -> None:
+        plot.waterfall(explanation, row, max_features=12, ax=ax)
+        name_unit(ax, settings)
+
     n = min(12, len(explanation.feature_names))
-    alt = f"Waterfall: from the mean of f to the prediction {output} of row {label}"
-    return draw(
-        lambda ax: plot.waterfall(explanation, row, max_features=12, ax=ax), alt, 1.6 + 0.28 * n
-    )
+    alt = f"Waterfall of row {label}: from the mean of f to the prediction"
+    return draw(paint, alt if output == "prediction" else f"{alt}, {output}", 1.6 + 0.28 * n)
+
+
+def name_unit(ax: Any, settings: Settings) -> None:
+    """Write the unit of the output on an axis of values."""
+    if settings.output_unit:
+        ax.set_xlabel(f"{ax.get_xlabel()} in {settings.output_unit}", parse_math=False)
 
 
 def add_units(ax: Any, unit: str, output_unit: str) -> None:

@@ -11,6 +11,7 @@ from skattr._utils.numbers import count, formatter, percent, small
 from skattr.explanation import Explanation
 from skattr.report.notes import NAMED
 from skattr.report.rows import ExplainedRows
+from skattr.report.shapes import with_unit
 from skattr.report.tables import Column
 
 NOT_TOLD = "includes 0 at every row explained: it cannot be told from no effect"
@@ -67,11 +68,12 @@ class Intervals:
         write = formatter(self.size)
         return f"{write(self.low[j])} to {write(self.high[j])}"
 
-    def about(self, j: int) -> str:
+    def about(self, j: int, unit: str) -> str:
         """Return the interval of the effects of a column in words."""
         if self.is_nothing(j):
             return "none: the effect is 0 with any background"
-        text = f"± {small(np.median(self.width[:, j]))} at the median row (other backgrounds)"
+        width = with_unit(small(np.median(self.width[:, j])), unit)
+        text = f"± {width} at the median row (other backgrounds)"
         if self.includes_zero(j):
             return f"{text}; {NOT_TOLD}"
         away = float((np.abs(self.one.values[:, j]) > self.width[:, j]).mean())
@@ -79,7 +81,7 @@ class Intervals:
 
 
 def how_sure(
-    found: Intervals, columns: list[Column], top: np.ndarray, n_background: int
+    found: Intervals, columns: list[Column], top: np.ndarray, n_background: int, unit: str
 ) -> list[str]:
     """Return sentences on the intervals of one output."""
     sentences = [
@@ -87,7 +89,7 @@ def how_sure(
         "effects would be a little different: bands, error bars and intervals in this report say "
         f"how different. They are 95 % intervals from the rows of the background, by a jackknife "
         f"over {found.one.n_folds} folds of them.",
-        *_sizes(found, columns, top),
+        *_sizes(found, columns, top, unit),
         *_zeros(found, columns, top),
     ]
     error = found.one.std_error
@@ -108,7 +110,7 @@ def how_sure(
     return sentences
 
 
-def _sizes(found: Intervals, columns: list[Column], top: np.ndarray) -> list[str]:
+def _sizes(found: Intervals, columns: list[Column], top: np.ndarray, unit: str) -> list[str]:
     """Say how large the intervals are, compared with the effects."""
     there = [j for j in top if not found.is_nothing(j)]
     if not there:
@@ -118,7 +120,7 @@ def _sizes(found: Intervals, columns: list[Column], top: np.ndarray) -> list[str
     first = there[0]
     text = (
         f"The most important column, {columns[first].name}, has intervals of ± "
-        f"{small(np.median(found.width[:, first]))} at the median row, "
+        f"{with_unit(small(np.median(found.width[:, first])), unit)} at the median row, "
         f"{_percent(relative[first])} of its mean effect"
     )
     if widest != first:

@@ -22,6 +22,7 @@ from skattr.report.words import shown
 ROWS = 2000  # over which shares are computed at most
 NAMED = 8  # pairs in the table
 DRAWN = 3  # pairs whose surfaces are drawn
+VALUES = "interaction, "  # how the label of values begins
 SMALL = 1e-3  # share of the variance below which a pair is not shown
 
 
@@ -83,16 +84,16 @@ def interactions(
         for i in strongest[:DRAWN]
         if settings.include_data
     ]
-    pictures = [_picture(explainer, explanation, pair, o) for pair in drawn]
+    pictures = [_picture(explainer, explanation, pair, o, settings) for pair in drawn]
     return Interactions(
         single, sentence, listed, [picture for picture in pictures if picture is not None]
     )
 
 
 def _picture(
-    explainer: Any, explanation: Explanation, pair: tuple[Any, Any], o: int
+    explainer: Any, explanation: Explanation, pair: tuple[Any, Any], o: int, settings: Settings
 ) -> figures.Picture | None:
-    """Draw the surface of a pair of columns; groups have none."""
+    """Draw what a pair of columns does together beyond each alone; groups have no surface."""
     from skattr import plot
 
     columns = dict(zip(explanation.feature_names, explanation.columns, strict=True))
@@ -101,9 +102,21 @@ def _picture(
     output = explanation.output_names[o]
     surface = explainer.surface(*pair).select(output)
     names = f"{shown(pair[0])} and {shown(pair[1])}"
-    return figures.draw(
-        lambda ax: plot.surface(surface, data=explanation.data, ax=ax),
-        f"Centred attribution of {names} together, to {shown(output)}",
-        3.8,
-        shaded=True,
-    )
+
+    def paint(ax: Any) -> None:
+        plot.surface(surface, data=explanation.data, interaction=True, ax=ax)
+        _name_units(ax, pair, settings)
+
+    alt = f"What {names} do together beyond each alone, for {shown(output)}"
+    return figures.draw(paint, alt, 3.8, shaded=True)
+
+
+def _name_units(ax: Any, pair: tuple[Any, Any], settings: Settings) -> None:
+    """Write the units of two columns and of the output on the axes of their picture."""
+    units = {str(name): settings.units.get(name, "") for name in pair}
+    for axes in ax.figure.axes:  # that of the colours, too
+        for axis in (axes.xaxis, axes.yaxis):
+            text = axis.get_label_text()
+            unit = settings.output_unit if text.startswith(VALUES) else units.get(text, "")
+            if unit:
+                axis.set_label_text(f"{text} in {unit}", parse_math=False)

@@ -32,15 +32,21 @@ class Note:
     large: bool = False  # whether it is in large print
 
 
-def is_left_to(what: str) -> str:
-    """Return a predicate for the part of the spread that a remainder has.
+def as_large(what: str, share: str, which: str = "") -> str:
+    """Return how large a remainder is, relative to the spread of the predictions.
+
+    Its size is a root mean square around 0, not around its mean, so that it is not a part of the
+    spread.
 
     Examples
     --------
-    >>> is_left_to("interactions"), is_left_to("not explained by these columns")
-    ('is due to interactions', 'is not explained by these columns')
+    >>> as_large("interactions", "21 %")
+    'interactions are as large as 21 % of the spread of the predictions'
+    >>> as_large("not explained by these columns", "5 %")
+    'what is not explained by these columns is as large as 5 % of the spread of the predictions'
     """
-    return f"is due to {what}" if what == "interactions" else f"is {what}"
+    subject = f"{what} are" if what == "interactions" else f"what is {what} is"
+    return f"{subject} as large as {share} of the spread of the predictions{which}"
 
 
 def remainder(one: Explanation) -> tuple[np.ndarray, float, float]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from skattr._utils.numbers import decimals, formatter, in_units, percent, small
+from skattr._utils.numbers import count, decimals, formatter, in_units, percent, small
 from skattr.explanation import Explanation
 from skattr.report import figures
 from skattr.report.how_sure import Intervals, how_sure
@@ -135,10 +135,12 @@ def output_parts(
         "interactions": None,
         "comparison": None,
         "slices": None,
-        "how_sure": [] if intervals is None else how_sure(intervals, columns, top, n_background),
+        "how_sure": []
+        if intervals is None
+        else how_sure(intervals, columns, top, n_background, settings.output_unit),
         "panels": [_panel(one, o, j, columns[j], size, settings, intervals) for j in top],
         # names of bars hold raw values; the table has all numbers
-        "waterfalls": _waterfalls(in_rows, labels, safe) if settings.include_data else [],
+        "waterfalls": _waterfalls(in_rows, labels, safe, settings) if settings.include_data else [],
     }
 
 
@@ -172,7 +174,7 @@ def _panel(
         ("centred values", with_unit(f"{write(values.min())} to {write(values.max())}", unit)),
     ]
     if intervals is not None:
-        numbers.append(("95 % interval", intervals.about(j)))
+        numbers.append(("95 % interval", intervals.about(j, unit)))
     if one.std_error is not None:
         numbers.append(("largest standard error", small(one.std_error[:, j].max())))
     if support is not None:
@@ -198,13 +200,17 @@ def _kind_in_words(curve: Any, include_data: bool) -> str:
     if curve.kind == "function":
         return "a function, evaluated at the rows explained"
     frame = curve.to_frame()
-    shown = frame[frame["kind"] == "level"] if curve.kind == "levels" else frame
-    return f"{curve.kind}, {len(shown):,} of them"
+    if curve.kind == "linear":
+        return f"straight between {count(frame['x'].notna().sum())} knots"
+    there = frame["kind"] == "level" if curve.kind == "levels" else frame["closed"] != "missing"
+    return f"{count(there.sum())} {curve.kind}"
 
 
-def _waterfalls(part: Explanation, labels: list[str], output: str) -> list[figures.Picture]:
+def _waterfalls(
+    part: Explanation, labels: list[str], output: str, settings: Settings
+) -> list[figures.Picture]:
     """Return the waterfalls of the rows shown with the lowest, median and highest prediction."""
     height = part.values.sum(axis=1) if part.predictions is None else part.predictions
     order = np.argsort(height, kind="stable")
     picked = dict.fromkeys(int(order[i]) for i in (0, len(order) // 2, -1))
-    return [figures.waterfall(part, row, labels[row], output) for row in picked]
+    return [figures.waterfall(part, row, labels[row], output, settings) for row in picked]

@@ -110,10 +110,15 @@ def page(
                 output["comparison"] = compare(explainer, explained, other, o, settings)
             if slices is not None:
                 output["slices"] = slice_tables(
-                    slices, explanation.output_names[o], settings.slices
+                    slices, explanation.output_names[o], settings.slices, settings.output_unit
                 )
     notes = warnings(
-        explainer, explanation, all_columns, settings.include_data, shapley is not None
+        explainer,
+        explanation,
+        all_columns,
+        settings.include_data,
+        shapley is not None,
+        settings.output_unit,
     )
     for o, output in enumerate(outputs):
         output["sentences"] = plain_words(

@@ -13,7 +13,7 @@ from skattr._utils.numbers import count, percent, raw, small
 from skattr.explanation import Explanation
 from skattr.measures.base import as_terms
 from skattr.report.interactions import Interactions
-from skattr.report.notes import Note, is_left_to, remainder
+from skattr.report.notes import Note, as_large, remainder
 from skattr.report.rows import ExplainedRows
 from skattr.report.settings import Settings
 from skattr.report.shapes import Words, digits, shape_of_numbers, with_unit
@@ -106,19 +106,26 @@ def _round(value: float, column: Column | None) -> float:
 
 def _level(facts: Facts, one: Explanation) -> Sentence:
     words = _words(facts)
-    base = _plain(float(np.ravel(one.base_value)[0]), words)
+    base = float(np.ravel(one.base_value)[0])
     what = explains(one)
     many = "are" if what.startswith("log-odds") else "is"
     the = "the model gives" if what in ("prediction", "output") else f"the {what} {many}"
-    text = f"Over the background, {the} {base} on average"
-    if one.predictions is not None:
-        low, high = one.predictions.min(), one.predictions.max()
-        text += f"; over the rows explained, from {_plain(low, words)} to {_plain(high, words)}"
+    n = facts.explainer.n_background_
+    rows = "row" if n == 1 else f"{count(n)} rows"
+    text = f"Over the background, the {rows} that all others are compared with, {the} "
+    if one.predictions is None:
+        return Sentence(f"{text}{_plain(base, words)} on average.", "beeswarm", "all values")
+    low, high = float(one.predictions.min()), float(one.predictions.max())
+    mean, least, most = (_plain(each, words, high - low) for each in (base, low, high))
+    text += f"{mean} on average; over the rows explained, from {least} to {most}"
     return Sentence(f"{text}.", "beeswarm", "all values")
 
 
-def _plain(value: float, words: Words) -> str:
-    return with_unit(digits(float(value), 4), words.output_unit)
+def _plain(value: float, words: Words, spread: float = 0.0) -> str:
+    """Return a prediction, in no more digits than three of their spread."""
+    if spread > 0:
+        value = round(value, max(0, 2 - int(np.floor(np.log10(spread)))))
+    return with_unit(digits(value, 4), words.output_unit)
 
 
 def _drivers(facts: Facts) -> Sentence:
@@ -276,9 +283,9 @@ def _together(facts: Facts, one: Explanation) -> Sentence:
             "row",
             "one row",
         )
-    text = f"The effects of a row do not add up to its prediction: {percent(share)} of the spread "
-    text += f"of the predictions {is_left_to(one.remainder_name)}."
-    return Sentence(text, "checks", "checks")
+    text = "The effects of a row do not add up to its prediction: "
+    text += as_large(one.remainder_name, percent(share))
+    return Sentence(f"{text}.", "checks", "checks")
 
 
 def _accuracy(one: Explanation, unit: str) -> Sentence:

@@ -12,6 +12,7 @@ from skattr._utils.numbers import count, decimals, fixed, formatter, raw
 from skattr.explanation import Explanation
 from skattr.metrics import by_slice
 from skattr.report.settings import Settings
+from skattr.report.shapes import with_unit
 from skattr.report.words import shown, shown_value
 
 COLUMNS = 8  # attributions shown, the most important ones
@@ -35,7 +36,7 @@ def find_slices(explanation: Explanation, settings: Settings) -> pd.DataFrame | 
     return by_slice(explanation, settings.slices)
 
 
-def slice_tables(found: pd.DataFrame, output: str, by: Any) -> SliceTables:
+def slice_tables(found: pd.DataFrame, output: str, by: Any, unit: str) -> SliceTables:
     """Return the tables of one output."""
     part = found[found["output"] == output]
     groups = [group for _, group in part.groupby(_key(part), sort=False)]
@@ -62,7 +63,7 @@ def slice_tables(found: pd.DataFrame, output: str, by: Any) -> SliceTables:
         [shown(name) for name in names],
         lines,
         len(groups) - len(lines),
-        _sentence(groups, names, by),
+        _sentence(groups, names, by, unit),
     )
 
 
@@ -85,7 +86,7 @@ def _error(error: float, places: int) -> str:
     return "" if np.isnan(error) else f" ± {fixed(2 * error, places)}"
 
 
-def _sentence(groups: list[pd.DataFrame], names: list[Any], by: Any) -> str:
+def _sentence(groups: list[pd.DataFrame], names: list[Any], by: Any, unit: str) -> str:
     """Return which column differs most between slices, other than that of the slices itself."""
     means = np.array([group["mean_value"].to_numpy()[: len(names)] for group in groups])
     spread = np.ptp(means, axis=0)
@@ -93,10 +94,14 @@ def _sentence(groups: list[pd.DataFrame], names: list[Any], by: Any) -> str:
     j = int(np.argmax(spread))
     if len(groups) < 2 or not spread[j] > 0:
         return f"Apart from {shown(by)} itself, the mean effects are the same in all slices."
-    write = formatter(means[:, j], sign=True)
-    low, high = int(np.argmin(means[:, j])), int(np.argmax(means[:, j]))
-    ends = [_name(groups[i]["slice"].iloc[0], groups[i]["kind"].iloc[0]) for i in (low, high)]
+    places = decimals(means[:, j])
+    ends = []
+    for i in (int(np.argmin(means[:, j])), int(np.argmax(means[:, j]))):
+        line = groups[i].iloc[j]
+        value = fixed(means[i, j], places, sign=True) + _error(line["mean_row_error"], places)
+        n = "1 row" if line["rows"] == 1 else f"{count(int(line['rows']))} rows"
+        ends.append(f"{with_unit(value, unit)} ({_name(line['slice'], line['kind'])}, {n})")
     return (
         f"Apart from {shown(by)} itself, {shown(names[j])} differs most: its mean effect goes from "
-        f"{write(means[low, j])} ({ends[0]}) to {write(means[high, j])} ({ends[1]})."
+        f"{ends[0]} to {ends[1]}."
     )

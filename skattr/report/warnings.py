@@ -9,7 +9,8 @@ import numpy as np
 from skattr._inputs import frames
 from skattr._utils.numbers import count, formatter, percent
 from skattr.explanation import Explanation
-from skattr.report.notes import ADVICE, NAMED, Note, is_left_to, remainder
+from skattr.report.notes import ADVICE, NAMED, Note, as_large, remainder
+from skattr.report.shapes import with_unit
 from skattr.report.tables import Column
 from skattr.report.words import shown, shown_value
 
@@ -24,13 +25,15 @@ def warnings(
     columns: list[Column],
     include_data: bool,
     shared: bool,
+    unit: str,
 ) -> list[Note]:
     """Return what a reader should know before trusting the values.
 
-    `shared` is whether the report has Shapley values of its rows, too.
+    `shared` is whether the report has Shapley values of its rows, too; `unit` is that of the
+    output.
     """
     notes = [
-        _not_explained(explanation, shared),
+        _not_explained(explanation, shared, unit),
         _together(explainer),
         _thin(explanation),
         _missing(columns),
@@ -42,7 +45,7 @@ def warnings(
     return [note for note in notes if note is not None]
 
 
-def _not_explained(explanation: Explanation, shared: bool) -> Note | None:
+def _not_explained(explanation: Explanation, shared: bool, unit: str) -> Note | None:
     """Warn, in large print, if the values leave much of the predictions unexplained."""
     if explanation.predictions is None:
         return None
@@ -51,15 +54,18 @@ def _not_explained(explanation: Explanation, shared: bool) -> Note | None:
     worst = int(np.argmax(shares))
     if not shares[worst] > LARGE:
         return None
-    output, _, size, spread = parts[worst]
+    output, left, size, spread = parts[worst]
     write = formatter([size, spread])
     what = explanation.remainder_name
     which = f" of {shown(output)}" if len(parts) > 1 else ""
+    title = as_large(what, percent(shares[worst]), which)
     return Note(
-        f"{percent(shares[worst])} of the spread of the predictions{which} {is_left_to(what)}",
-        f"The values of a row do not add up to its prediction. What they leave has a root mean "
-        f"square of {write(size)}, where the predictions{which} have a standard deviation of "
-        f"{write(spread)}: that is {percent(shares[worst] ** 2, 1)} of their variance. "
+        title[0].upper() + title[1:],
+        f"The values of a row do not add up to its prediction. They leave "
+        f"{with_unit(write(size), unit)} (root mean square), where the predictions{which} have a "
+        f"standard deviation of {with_unit(write(spread), unit)}. The mean of what they leave is "
+        f"{with_unit(write(left.mean()), unit)}; the rest differs from row to row and is "
+        f"{percent((left.std() / spread) ** 2, 1)} of the variance of the predictions. "
         f"{ADVICE[what]}{SHARED_HERE if shared else ''}",
         large=True,
     )

@@ -13,6 +13,9 @@ each written as its difference from the one before; steps that are printed alike
 is so small that all digits that the page prints are those of `explain`, as long as the curves fit
 into BYTES; above that it grows, which the page says. Ends are the bytes of doubles or, where
 comparing in single precision is the same (as forests do), of single numbers.
+
+Knots are many, too (those of a small network are ten thousand), and are stored in full as long as
+they fit. Above that, only those are kept which the others need to be no more than half a unit away.
 """
 
 from __future__ import annotations
@@ -51,7 +54,7 @@ NO_CURVE = "the attribution of this column depends on other columns, too"
 EVALUATED = "the model has to be evaluated, which a page cannot do"
 NOT_A_SUM = "the model is not a sum of these curves"
 ROUNDED = "the curves are rounded"
-TOO_LONG = f"the curves of more important columns fill the {BYTES // 1000} kB that a page may hold"
+TOO_LONG = f"its curve does not fit into the {BYTES // 1000} kB that the curves of a page may fill"
 
 
 def what_if(
@@ -76,8 +79,10 @@ def what_if(
         sizes = [len(json.dumps(table)) for table in tables]
         if sum(sizes) <= BYTES:
             break
-    rounded = times > 1 and any("units" in table for table in tables)
-    sums = sums and (more == UNITS[0][0] or not any("units" in table for table in tables))
+    in_steps = any("units" in table for table in tables)
+    thinned = any(table.pop("thinned", False) for table in tables)
+    rounded = thinned or (times > 1 and in_steps)
+    sums = sums and not thinned and (more == UNITS[0][0] or not in_steps)
     stored, room = [], BYTES
     for table, size, column in zip(tables, sizes, columns, strict=True):
         if "kind" in table and size > room:
@@ -95,7 +100,8 @@ def what_if(
         "columns": stored,
         "predictions": predictions,
         "why": ROUNDED if additive else NOT_A_SUM,
-        "rounded": [fixed(times * 10.0**-p, p) for p in places] if rounded else None,
+        # half a unit, and half a decimal by which it is printed
+        "within": [fixed(-(-(times + 1) // 2) * 10.0**-p, p) for p in places] if rounded else None,
     }
 
 
@@ -124,9 +130,15 @@ class Stored:
         if table.pop("with_missing", False):  # the last value is that at missing
             table["missing"] = [short(v, p) for v, p in zip(values[-1], places, strict=True)]
             values = values[:-1]
+        if table["kind"] == "linear" and more == 0 and min(places) >= 0:
+            kept = needed_knots(table["x"], values, times / 2 * 10.0 ** -np.array(places, float))
+            if len(kept) < len(values):
+                table["x"], values, table["thinned"] = table["x"][kept], values[kept], True
         if table["kind"] != "steps" or min(places) < 0:
             if table["kind"] == "steps":
                 table["x"], table["single"] = as_bytes(table["x"], table["single"])
+            elif table["kind"] == "linear":
+                table["x"] = table["x"].tolist()
             listed = [
                 [short(v, p) for v in column]
                 for column, p in zip(values.T.tolist(), places, strict=True)
@@ -159,6 +171,29 @@ class Stored:
         return {"errors": errors_of_steps}
 
 
+def needed_knots(x: np.ndarray, values: np.ndarray, off: np.ndarray) -> np.ndarray:
+    """Return the positions of knots between which a line is nowhere further off than that.
+
+    Each round adds, between any two knots kept, the one that is furthest off (Ramer 1972; Douglas
+    and Peucker 1973). The first and last two stay, so that the line goes on beyond them as before.
+    Values are (n, k), and `off` is (k,).
+    """
+    n = len(x)
+    kept = np.unique(np.clip([0, 1, n - 2, n - 1], 0, n - 1))
+    while len(kept) < n:
+        lines = [np.interp(x, x[kept], v[kept]) for v in values.T]
+        gap = (np.abs(values - np.stack(lines, axis=1)) / off).max(axis=1)
+        starts = kept[:-1]
+        worst = np.maximum.reduceat(gap, starts)
+        segment = np.searchsorted(kept, np.arange(n), side="right") - 1
+        worst = np.append(worst, np.inf)  # of the last knot, which is kept
+        more = np.flatnonzero((gap > 1) & (gap == worst[segment]))
+        if not len(more):
+            break
+        kept = np.union1d(kept, more)
+    return kept
+
+
 def as_bytes(x: np.ndarray, single: bool) -> tuple[str, bool]:
     """Return ends as base64, and whether they are to be compared in single precision."""
     with np.errstate(over="ignore"):
@@ -188,7 +223,7 @@ def _stored(
     k = len(places)
     data = column.parts[0].iloc[rows]
     if curve.kind == "levels":
-        table, values = _levels(curve)
+        table, values = _levels(curve, column)
         return Stored(table, (values - curve.offset)[:, :k])
     stored = _numbers(explainer, column, curve) if data.dtype.kind in "iuf" else None
     if stored is None:
@@ -214,10 +249,14 @@ def _not(why: str) -> Stored:
     return Stored({"why": why}, np.empty((0, 0)))
 
 
-def _levels(curve: Any) -> tuple[dict[str, Any], np.ndarray]:
+def _levels(curve: Any, column: Column) -> tuple[dict[str, Any], np.ndarray]:
     frame = curve.to_frame()
     kinds = zip(frame["level"], frame["kind"], strict=True)
     names = [shown_value(level) if kind == "level" else str(level) for level, kind in kinds]
+    gone = frames.to_list(column.parts[0][column.missing])
+    if "missing" not in names and len({value is None for value in gone}) == 1:  # one of None, NaN
+        own = f"missing ({'None' if gone[0] is None else 'NaN'})"
+        names = ["missing" if name == own else name for name in names]  # as rows are told
     return {"kind": "levels", "levels": names}, _values(frame, curve)
 
 
@@ -235,7 +274,7 @@ def _numbers(
     values = _values(frame, curve)
     if curve.kind == "linear":
         missing = frame["x"].isna().to_numpy()
-        table = {"kind": "linear", "x": frame["x"].to_numpy(float)[~missing].tolist()}
+        table = {"kind": "linear", "x": frame["x"].to_numpy(float)[~missing]}
         values = np.vstack([values[~missing], values[missing]])
         return {**table, "with_missing": bool(missing.any())}, values, None
     missing = (frame["closed"] == "missing").to_numpy()
@@ -267,7 +306,7 @@ def _affine(
     with suppress(ValueError, TypeError):  # the model may not accept missing values
         values = np.vstack([values, curve(np.array([np.nan])).reshape(1, -1)])
         with_missing = True
-    return {"kind": "linear", "x": ends.tolist(), "with_missing": with_missing}, values, None
+    return {"kind": "linear", "x": ends, "with_missing": with_missing}, values, None
 
 
 def evaluate(table: dict[str, Any], values: np.ndarray, t: np.ndarray) -> np.ndarray:

@@ -72,6 +72,13 @@ class Column:
             return self.levels.get(value, 0.0)
         return self.between(np.nextafter(float(value), -np.inf), float(value))
 
+    @property
+    def middle(self) -> float:
+        """The median of the background's numbers, one of them; 0 if there are none."""
+        numbers = np.empty(0) if self.numbers is None else self.numbers
+        there = np.sort(numbers[np.isfinite(numbers)])
+        return float(there[len(there) // 2]) if len(there) else 0.0
+
     def between(self, lower: float, upper: float) -> float:
         """Return the share of the background with lower < value <= upper."""
         if self.numbers is None:
@@ -101,13 +108,24 @@ class Column:
 
 
 def nearest_level(curve: RowCurve, column: Column, value: Any, met: Met) -> list[Found]:
-    """Return the levels that meet a condition, by share."""
+    """Return the levels that meet a condition, by share.
+
+    Those of the background that the model does not know are all alike to it.
+    """
     frame, values = curve.table()
-    does = met(values) & (frame["kind"] == "level").to_numpy()
+    met_by, kinds = met(values), frame["kind"].to_numpy()
+    known = kinds == "level"
+    does = met_by & known
     levels = [
         Found(level, values[i], column.share_of(level))
         for i, level in zip(np.flatnonzero(does), frame["level"][does], strict=True)
     ]
+    names = set(frame["level"][known])
+    for i in np.flatnonzero(met_by & (kinds == "other")):
+        others = [name for name in column.levels if name is not None and name not in names]
+        levels += [
+            Found(name, values[i], share) for name in others if (share := column.levels[name])
+        ]
     return sorted(levels, key=lambda each: -each.share if each.share == each.share else 0.0)
 
 
@@ -160,7 +178,8 @@ def nearest_number(curve: RowCurve, column: Column, value: Any, met: Met) -> lis
     if np.isnan(start):  # from missing: the most common stretch
         shares = [column.between(lower[i], upper[i]) if does[i] else -1.0 for i in range(len(does))]
         best = int(np.argmax(shares))
-        to = least[best] if np.isfinite(least[best]) else largest[best]
+        ends = [end for end in (least[best], largest[best]) if np.isfinite(end)]
+        to = ends[0] if ends else column.middle
     else:
         nearest = np.clip(start, least, largest)
         best = int(np.argmin(np.where(does, np.abs(nearest - start), np.inf)))

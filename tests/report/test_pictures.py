@@ -229,6 +229,10 @@ def test_the_swarm(page, written):
     swarm = "document.querySelector('.swarm')"
     pixels = f"{swarm}.querySelector('canvas').toDataURL()"
     before = page.run(pixels)
+    own = page.run(f"{swarm}.querySelector('.key').textContent")
+    assert own.split() == ["low", "middle", "high", "missing", "or", "without", "order"]
+    page.choose("colour", data["features"].index("lift"))  # levels with an order of their own
+    assert page.run(f"{swarm}.querySelector('.key').textContent").split() == ["False", "True"]
     page.choose("colour", data["features"].index("town"))
     assert page.run(pixels) != before
     key = page.run(f"{swarm}.querySelector('.key').textContent")

@@ -195,8 +195,8 @@ def test_interactions_and_what_to_be_careful_about(tmp_path):
     left = explainer.explain(rows)
     size = np.sqrt(np.mean(left.remainder() ** 2)) / left.predictions.std()
     assert said[-1] == (
-        f"Be careful, there is 1 warning: {100 * size:.0f} % of the spread of the predictions is "
-        "due to interactions."
+        f"Be careful, there is 1 warning: interactions are as large as {100 * size:.0f} % of the "
+        "spread of the predictions."
     )
     shapley = plain(MeasureExplainer(model, "shapley").fit(rows), rows, tmp_path)
     assert "The effects of a row add up to its prediction: they explain 100 % of it." in shapley

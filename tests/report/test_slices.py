@@ -57,6 +57,18 @@ def test_levels(tmp_path):
     assert "Apart from town itself, a differs most" in text
 
 
+def test_the_sentence_has_the_errors_the_rows_and_the_unit(tmp_path):
+    text = section(tmp_path, slices="town", output_unit="€")
+    ends = re.search(r"its mean effect goes from (.*) to (.*)\.</bdi>", text)
+    frame = by_slice(EXPLAINER.explain(X), "town")
+    of_a = frame[frame["feature"] == "a"].set_index("slice")
+    for told, which in zip(ends.groups(), ("idxmin", "idxmax"), strict=True):
+        town = getattr(of_a["mean_value"], which)()
+        value, error = re.match(rf"(\S+) ± (\S+) € \({town}, 30 rows\)$", told).groups()
+        assert float(value) == pytest.approx(of_a.loc[town, "mean_value"], abs=1e-2)
+        assert float(error) == pytest.approx(2 * of_a.loc[town, "mean_row_error"], abs=1e-2)
+
+
 @pytest.mark.slow
 def test_numbers_are_cut(tmp_path):
     text = section(tmp_path, slices="a")

@@ -18,7 +18,7 @@ from sklearn.preprocessing import OneHotEncoder
 from skattr import MeasureExplainer, write_report
 from skattr._utils.numbers import fixed
 from skattr.measures import Conditional
-from skattr.report.what_if import as_bytes
+from skattr.report.what_if import as_bytes, needed_knots
 from tests.helpers.browser import Browser
 from tests.helpers.reports import unpacked
 
@@ -229,7 +229,7 @@ def test_what_a_page_cannot_hold_is_said(tmp_path, monkeypatch):
     monkeypatch.setattr("skattr.report.what_if.BYTES", 700)
     write_report(explainer, rows, path)
     tables = stored(path)["what_if"]["columns"]
-    assert any("fill the" in table.get("why", "") for table in tables)
+    assert any("does not fit" in table.get("why", "") for table in tables)
     assert len(json.dumps([table for table in tables if "kind" in table])) < 900
     model = KNeighborsRegressor(2).fit(X, Y)
     write_report(MeasureExplainer(model).fit(X[:5]), X[:5], path)
@@ -259,25 +259,112 @@ def test_ends_in_single_precision_compare_as_doubles_do(kind):
         )
 
 
+def knots_of(table):
+    return np.asarray(table["x"]), np.asarray(table["values"], float)
+
+
+def test_knots_of_a_network_are_thinned_if_they_do_not_fit(tmp_path):
+    """Networks of a usual size have more knots than a page can hold."""
+    model = MLPRegressor(hidden_layer_sizes=(20, 10), max_iter=300, random_state=0)
+    explainer = MeasureExplainer(model.fit(X, Y / 100)).fit(X)
+    path = tmp_path / "report.html"
+    write_report(explainer, X, path)
+    data = stored(path)
+    columns = data["what_if"]["columns"]
+    assert [table["kind"] for table in columns] == ["linear"] * 3
+    assert len(json.dumps(columns)) < 160_000
+    within = data["what_if"]["within"][0]
+    assert f"returns to within {within}: curves are thinned" in path.read_text()
+    for name, table in zip(data["features"], columns, strict=True):
+        curve = explainer.curve(name)
+        x, values = knots_of(table)
+        assert len(x) < len(curve.to_frame()) // 2
+        at = np.linspace(X[name].min() - 1, X[name].max() + 1, 1001).astype(X[name].dtype)
+        off = np.interp(at.astype(float), x, values[0]) - (curve(at) - curve.offset[0])
+        assert np.abs(off).max() <= float(within)
+
+
+def test_needed_knots_are_enough_and_few():
+    rng = np.random.default_rng(0)
+    x = np.sort(rng.normal(size=2000))
+    values = np.stack([np.sin(3 * x), np.abs(x)], axis=1)
+    off = np.array([1e-3, 1e-2])
+    kept = needed_knots(x, values, off)
+    assert {0, 1, 1998, 1999} <= set(kept.tolist()) and len(kept) < 200
+    for values_of, most in zip(values.T, off, strict=True):
+        assert np.abs(np.interp(x, x[kept], values_of[kept]) - values_of).max() <= most
+    assert needed_knots(x[:2], values[:2], off).tolist() == [0, 1]
+
+
+def test_missing_levels_are_called_as_rows_are(tmp_path):
+    """None and NaN are levels of their own to an encoder; rows say "missing"."""
+    words = np.array(["gas", "oil", None], object)[RNG.integers(3, size=N)]
+    rows = pd.DataFrame({"heating": pd.Series(words, dtype=object), "rooms": X["rooms"]})
+    words = OneHotEncoder(handle_unknown="ignore")
+    encoder = make_column_transformer((words, ["heating"]), remainder="passthrough")
+    y = 10.0 * X["rooms"] + 50 * rows["heating"].isna()
+    model = make_pipeline(encoder, RandomForestRegressor(5, random_state=0)).fit(rows, y)
+    explainer = MeasureExplainer(model).fit(rows)
+    assert "missing (None)" in set(explainer.curve("heating").to_frame()["level"])
+    write_report(explainer, rows, tmp_path / "report.html")
+    data = stored(tmp_path / "report.html")
+    j = data["features"].index("heating")
+    levels, chart = data["what_if"]["columns"][j]["levels"], data["charts"][j]
+    bars = dict(zip([levels[k] for k in chart["order"]], chart["counts"], strict=True))
+    assert bars["missing"] == rows["heating"].isna().sum() and sum(bars.values()) == N
+    value = data["what_if"]["columns"][j]["values"][0][levels.index("missing")]
+    wanted = explainer.curve("heating")([None])[0] - explainer.curve("heating").offset[0]
+    assert value == pytest.approx(wanted, rel=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("browser")
+def test_a_level_that_the_model_does_not_know_is_any_other(browser, tmp_path):
+    rows = with_words()[["rooms", "city"]].astype({"city": object})
+    encoder = OneHotEncoder(handle_unknown="ignore")
+    words = make_column_transformer((encoder, ["city"]), remainder="passthrough")
+    y = 20 * rows["rooms"] + 30 * (rows["city"] == "Bonn")
+    explainer = MeasureExplainer(make_pipeline(words, LinearRegression()).fit(rows, y)).fit(rows)
+    new = rows.copy()
+    new.loc[0, "city"] = "Lima"
+    write_report(explainer, new, tmp_path / "report.html")
+    data = stored(tmp_path / "report.html")
+    browser.open(tmp_path / "report.html")
+    browser.run("document.querySelector('#tabs a[href=\"#rows\"]').click()")
+    browser.choose("pick", 0)
+    browser.choose("if-column", data["features"].index("city"))
+    chosen = "document.getElementById('if-level').selectedOptions[0].textContent"
+    assert browser.run(chosen) == "any other"
+    assert "city: Lima → Lima." in browser.run("document.getElementById('if-result').textContent")
+    levels = data["what_if"]["columns"][data["features"].index("city")]["levels"]
+    browser.choose("if-level", levels.index("Bonn"))
+    other = new.iloc[[0]].assign(city="Bonn")
+    told = browser.run("document.getElementById('if-prediction').textContent")
+    assert told == fixed(explainer.explain(other).predictions[0], data["outputs"][0]["decimals"])
+    assert browser.problems() == []
+
+
 def test_curves_that_do_not_fit_are_rounded_and_say_so(tmp_path, monkeypatch):
     explainer, rows = forest()
     path = tmp_path / "report.html"
     write_report(explainer, rows, path)
     whole = stored(path)["what_if"]
-    assert whole["rounded"] is None and "exactly what <code>explain" in path.read_text()
+    assert whole["within"] is None and "exactly what <code>explain" in path.read_text()
     monkeypatch.setattr("skattr.report.what_if.BYTES", len(json.dumps(whole["columns"])) // 2)
     write_report(explainer, rows, path)
     data = stored(path)
-    assert f"rounded to multiples of {data['what_if']['rounded'][0]}," in path.read_text()
-    unit = float(data["what_if"]["rounded"][0])
+    within = data["what_if"]["within"][0]
+    assert f"returns to within {within}: curves are thinned" in path.read_text()
     values = explainer.explain(rows).centered()
     for name, table in zip(data["features"], data["what_if"]["columns"], strict=True):
         x, stored_values, _ = unpacked(table)
         at = rows[name].to_numpy(np.float32 if table["single"] else float).astype(float)
         got = stored_values[0][np.searchsorted(x, at, side="left")]
+        times, places = table["units"][0]
+        unit = times * 10.0**-places
         np.testing.assert_allclose(got / unit, np.rint(got / unit), atol=1e-6)
         off = np.abs(got - values[:, name].values[:, 0]).max()
-        assert off <= 0.5 * unit + 10.0 ** -data["outputs"][0]["decimals"]
+        assert off <= float(within)
 
 
 def test_left_out_without_data(tmp_path):

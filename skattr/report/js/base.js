@@ -5,6 +5,8 @@ const all = (selector, inside = doc) => [...inside.querySelectorAll(selector)];
 const data = JSON.parse(find("data").textContent);
 let output = 0;
 let row = 0;
+const current = () => data.outputs[output];
+const unit = data.unit && ` ${data.unit}`;
 
 /* Text goes in by textContent only: names and values are anybody's. */
 function make(tag, text, parent, attributes = {}) {

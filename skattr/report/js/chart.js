@@ -193,7 +193,7 @@ class Chart {
     svg.replaceChildren();
     this.resize(high);
     const line = kind === "line" ? this.line() : [];
-    const values = data.outputs[output].values;
+    const values = current().values;
     const seen = kind === "points" ? this.rows.filter(([t]) => t >= a && t <= b) : [];
     const { order } = this.about;
     const { errors } = this.curve;
@@ -248,7 +248,7 @@ class Chart {
   axes(low, most) {
     const { left, right, strip } = FRAME;
     const { svg, width } = this;
-    make("text", `effect on the ${short(data.outputs[output].what, 60)}${data.unit && ` (${data.unit})`}`, svg, { x: 4, y: 13, class: "soft" });
+    make("text", `effect on the ${short(current().what, 60)}${data.unit && ` (${data.unit})`}`, svg, { x: 4, y: 13, class: "soft" });
     const down = ticksOf(low, most, 5);
     for (const v of down.list) {
       make("line", null, svg, { x1: left, x2: width - right, y1: this.y(v), y2: this.y(v), class: Math.abs(v) < 1e-12 * (most - low) ? "zero" : "grid" });
@@ -310,7 +310,7 @@ class Chart {
     const circle = (t, v, kind, r) => make("circle", null, marks, { cx: this.x(t), cy: this.y(v), r, class: kind });
     const inside = (t) => t >= this.view[0] && t <= this.view[1];
     const own = this.kind === "bars" ? this.about.order.indexOf(this.curve.levels.indexOf(data.data[row][j])) : placeOf(j, row);
-    const value = data.outputs[output].values[row][j];
+    const value = current().values[row][j];
     if (own === null && this.missing() !== null) circle(this.view[0], value, "picked", 6);
     else if (own !== null && own !== -1 && inside(own)) circle(own, value, "picked", 6);
     if (this.moved && this.moved[0] !== null && inside(this.moved[0])) circle(...this.moved, "moved", 5);
@@ -320,7 +320,7 @@ class Chart {
     }
     if (this.at !== null && this.kind === "points" && this.rows.length) {
       const [t, i] = this.nearest(this.at);
-      if (inside(t)) circle(t, data.outputs[output].values[i][j], "here", 5);
+      if (inside(t)) circle(t, current().values[i][j], "here", 5);
     }
     if (this.drag !== null && this.at !== null) {
       const [from, to] = [this.x(Math.min(this.drag, this.at)), this.x(Math.max(this.drag, this.at))];
@@ -356,7 +356,7 @@ class Chart {
   }
 
   aboutRow(i) {
-    return `Row ${data.rows[i]}: ${data.features[this.j]} = ${this.unit(data.data[i][this.j])}, ${amount(data.outputs[output].values[i][this.j])}${errorText(i, this.j)}.`;
+    return `Row ${data.rows[i]}: ${data.features[this.j]} = ${this.unit(data.data[i][this.j])}, ${amount(current().values[i][this.j])}${errorText(i, this.j)}.`;
   }
 
   aboutValue() {
@@ -379,11 +379,10 @@ const rowsText = (n) => `${number(n, 0)} ${n === 1 ? "row" : "rows"}`;
 
 /* An attribution with its sign and unit. */
 function amount(value) {
-  const text = signed(value, data.outputs[output].decimals);
-  return data.unit ? `${text} ${data.unit}` : text;
+  return signed(value, current().decimals) + unit;
 }
 
 function errorText(i, j) {
-  const { error } = data.outputs[output];
+  const { error } = current();
   return error ? ` (standard error ${small(error[i][j])})` : "";
 }

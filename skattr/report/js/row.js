@@ -2,9 +2,9 @@
    begins where the one above ends; else all begin at 0. */
 function steps() {
   const shared = find("kind") !== null && find("kind").value === "shapley";
-  const { prediction, decimals, shapley } = data.outputs[output];
-  const { values, rest, base } = shared ? shapley : data.outputs[output];
-  const error = shared ? null : data.outputs[output].error; /* Shapley values here are exact */
+  const { prediction, decimals, shapley } = current();
+  const { values, rest, base } = shared ? shapley : current();
+  const error = shared ? null : current().error; /* Shapley values here are exact */
   const list = data.features.map((name, j) => ({
     name,
     value: values[row][j],
@@ -94,7 +94,7 @@ function writeNumbers({ list, places, shared }) {
     signed(step.value, places),
     ...(errors ? [step.error === null ? "" : small(step.error)] : []),
   ]);
-  find("numbers").replaceChildren(makeTable(`Row ${data.rows[row]}, output ${data.outputs[output].name}`, heads, lines));
+  find("numbers").replaceChildren(makeTable(`Row ${data.rows[row]}, output ${current().name}`, heads, lines));
 }
 
 /* What would bring the row to the target. */

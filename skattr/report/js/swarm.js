@@ -11,7 +11,7 @@ function shade(part) {
   return `rgb(${LOW_TO_HIGH[k].map((from, c) => Math.round(from + (LOW_TO_HIGH[k + 1][c] - from) * rest)).join(",")})`;
 }
 
-/* The colour of each row by a column: its rank or, of few levels, its kind; null is grey. */
+/* The colour of each row by a column: its rank or, of few levels without one, its kind; null is grey. */
 const colourings = new Map();
 function colours(j) {
   if (!data.charts) return () => null;
@@ -23,9 +23,13 @@ function colours(j) {
       const rank = new Map(sorted.map((v, k) => [v, sorted.length > 1 ? k / (sorted.length - 1) : 0.5]));
       colourings.set(j, { low: true, of: values.map((v) => (v === null ? null : shade(rank.get(v)))) });
     } else {
-      const names = [...new Set(data.data.map((line) => line[j]))].sort();
+      const low = about.ranks > 0; /* the order of the levels is theirs */
+      const names = low
+        ? about.order.slice(0, about.ranks).map((k) => data.what_if.columns[j].levels[k])
+        : [...new Set(data.data.map((line) => line[j]))].sort();
       const few = names.length <= KINDS.length;
-      colourings.set(j, { names: few ? names : [], of: data.data.map((line) => (few ? KINDS[names.indexOf(line[j])] : null)) });
+      const key = new Map(names.map((name, k) => [name, low ? shade((k + 0.5) / names.length) : few ? KINDS[k] : null]));
+      colourings.set(j, { low, key: few ? [...key] : [], of: data.data.map((line) => key.get(line[j]) || null) });
     }
   }
   return colourings.get(j);
@@ -75,7 +79,7 @@ function paintSwarm(width, dense, ink, chosen) {
   brush.font = `13px ${getComputedStyle(doc.body).fontFamily}`;
   const longest = Math.max(...data.features.map((name) => name.length));
   const left = Math.min(20 + 7.6 * longest, width * 0.3);
-  const { values } = data.outputs[output];
+  const { values } = current();
   let [low, high] = [0, 0];
   for (const line of values) for (const v of line) [low, high] = [Math.min(low, v), Math.max(high, v)];
   if (low === high) [low, high] = [-1, 1];
@@ -86,19 +90,20 @@ function paintSwarm(width, dense, ink, chosen) {
     brush.fillStyle = ink(colour);
     brush.fillText(words, x, y);
   };
-  const ticks = ticksOf(low, high, Math.floor((width - left) / 90));
+  const ticks = ticksOf(low, high, Math.floor((width - left) / 60));
   for (const v of ticks.list) {
     brush.fillStyle = ink(Math.abs(v) < 1e-12 * (high - low) ? "--rest" : "--line");
     brush.fillRect(at(v), 0, 1, LINE * n);
     text(number(v, ticks.places), at(v), LINE * n + 16, "center", "--soft");
   }
-  text(`effect${data.unit ? ` in ${data.unit}` : ""}`, width - 4, LINE * n + 31, "right", "--soft");
+  text(`effect${unit && ` in${unit}`}`, width - 4, LINE * n + 31, "right", "--soft");
   const grey = ink("--rest");
   points = [];
   data.features.forEach((name, j) => {
     const middle = LINE * (j + 0.5);
     text(short(name, Math.floor(left / 7.6)), left - 4, middle + 4, "right", "--ink");
-    const colour = colours(chosen === "own" ? j : Number(chosen)).of || [];
+    const found = colours(chosen === "own" ? j : Number(chosen));
+    const colour = (chosen === "own" && !found.low ? null : found.of) || []; /* neither low nor high */
     const heaps = new Map();
     values.forEach((line, i) => {
       const heap = Math.round(at(line[j]) / 3);
@@ -132,10 +137,10 @@ function ring(brush, { x, y }, size, colour) {
 function tell(chosen) {
   const box = swarmBox();
   const { i, j } = here || { i: row, j: null };
-  const { prediction, decimals, values } = data.outputs[output];
+  const { prediction, decimals, values } = current();
   const own = (k) => (data.data ? ` = ${data.data[i][k]}` : "");
   let words = `Row ${data.rows[i]}`;
-  if (prediction) words += `, prediction ${number(prediction[i], decimals)}${data.unit ? ` ${data.unit}` : ""}`;
+  if (prediction) words += ` (prediction ${number(prediction[i], decimals)}${unit})`;
   if (j !== null) {
     words += `: ${data.features[j]}${own(j)}, ${amount(values[i][j])}${errorText(i, j)}`;
     if (chosen !== "own" && Number(chosen) !== j) words += `; ${data.features[chosen]}${own(chosen)}`;
@@ -153,9 +158,12 @@ function describe(chosen) {
     svg.parentElement.append(` ${words} `);
   };
   if (!data.charts) return;
-  const { low, names } = chosen === "own" ? { low: true } : colours(Number(chosen));
-  if (low) [[0, "low"], [0.5, "middle"], [1, "high"]].forEach(([part, name]) => dot(shade(part), name));
-  for (const [k, name] of (names || []).entries()) dot(KINDS[k], short(name, 30));
+  const own = chosen === "own";
+  const found = (own ? [...data.features.keys()] : [Number(chosen)]).map(colours);
+  const named = (!own && found[0].key) || [];
+  for (const [name, colour] of named) dot(colour, short(name, 30));
+  if (!named.length && found.some(({ low }) => low)) ["low", "middle", "high"].forEach((name, k) => dot(shade(k / 2), name));
+  if (found.some(({ low, of }) => (own && !low) || of.includes(null))) dot("var(--rest)", "missing or without order");
 }
 
 function makeSwarm() {

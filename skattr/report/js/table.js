@@ -43,7 +43,7 @@ function sortRows(o, place, head) {
 const filled = []; /* what the cells of each output show */
 function fillCells() {
   if (filled[output] === cells) return;
-  const { values, prediction } = data.outputs[output];
+  const { values, prediction } = current();
   const skip = prediction ? 2 : 1;
   tables[output].lines.forEach((line, i) => {
     const own = [...line.cells];

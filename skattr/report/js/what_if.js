@@ -53,6 +53,11 @@ function asNumber(text) {
   return text.trim() !== "" && Number.isFinite(value) ? value : null;
 }
 
+/* The place of a level or of any other; -1: it has none. */
+function levelOf({ levels }, text) {
+  return levels.indexOf(levels.includes(text) || text === "missing" ? text : "any other");
+}
+
 /* Resizing the window keeps what was moved. */
 let controlled = ""; /* the output and the row of the control */
 function keepControl() {
@@ -80,7 +85,7 @@ function makeControl() {
   if (curve.kind === "levels") {
     const list = make("select", null, box, { id: "if-level", "aria-label": "Level" });
     curve.levels.forEach((level, i) => make("option", short(level, 60), list, { value: i }));
-    moved = Math.max(0, curve.levels.indexOf(own));
+    moved = levelOf(curve, own);
     list.value = String(moved);
     heard(list, () => { moved = Number(list.value); });
   } else {
@@ -114,23 +119,23 @@ function makeControl() {
 function answer() {
   const j = Number(find("if-column").value);
   const curve = curveOf(j);
-  const { values, decimals: places } = data.outputs[output];
+  const { values, decimals: places } = current();
   const before = values[row][j];
   const after = touched ? curveAt(curve, moved) : before;
   const box = find("if-result");
   box.replaceChildren();
   make("bdi", data.features[j], box);
-  const level = curve.kind === "levels" ? curve.levels[moved] : moved === null ? "missing" : String(moved);
-  const unit = data.unit && ` ${data.unit}`;
-  box.append(`: ${data.data[row][j]} → ${level}. Attribution: ${signed(before, places)} → `);
+  const own = data.data[row][j];
+  const level = !touched ? own : curve.kind === "levels" ? curve.levels[moved] : moved === null ? "missing" : String(moved);
+  box.append(`: ${own} → ${level}. Attribution: ${signed(before, places)} → `);
   make("strong", signed(after, places), box, { id: "if-value" });
   box.append(unit);
   const sums = data.what_if.predictions;
-  const own = sums ? ownValue(curve, j) : null;
-  if (own !== null) {
-    const start = sums[output][row];
-    box.append(`. Prediction: ${number(start, places)} → `);
-    make("strong", number(touched ? start - own + after : start, places), box, { id: "if-prediction" });
+  const start = sums ? ownValue(curve, j) : null;
+  if (start !== null) {
+    const from = sums[output][row];
+    box.append(`. Prediction: ${number(from, places)} → `);
+    make("strong", number(touched ? from - start + after : from, places), box, { id: "if-prediction" });
     box.append(unit);
   }
   box.append(".");
@@ -142,7 +147,7 @@ function answer() {
 /* The attribution of the row itself, in full: of its own value on the curve. */
 function ownValue(curve, j) {
   if (curve.own) return curve.own[row] === null && !curve.missing ? null : curveAt(curve, curve.own[row]);
-  const place = curve.kind === "levels" ? curve.levels.indexOf(data.data[row][j]) : -1;
+  const place = curve.kind === "levels" ? levelOf(curve, data.data[row][j]) : -1;
   return place < 0 ? null : curveAt(curve, place);
 }
 
