@@ -484,7 +484,7 @@ def test_tol_and_max_evals(name, value):
 
 
 def test_random_state_and_device():
-    with refused("seed"):
+    with refused("random_state must be"):
         MeasureExplainer(TREE, random_state="x").fit(X)
     with refused("device", "cuda"):
         MeasureExplainer(TREE, device="cuda").fit(X)
