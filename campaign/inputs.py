@@ -161,6 +161,6 @@ def run(options: argparse.Namespace) -> Result:
                 kind = type(error).__name__
                 result.check(isinstance(error, NAMED) and len(message) > 8, f"{name}: {error!r}")
             longest = max(longest, len(message))
-            print(f"{name[:36]:36} {kind:16} {message[:140]}")
+            print(f"{name[:36]:36} {kind:16} {message}")
     result.measured = f"the longest message has {longest} characters"
     return result

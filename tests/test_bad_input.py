@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.compose import TransformedTargetRegressor
+from sklearn.compose import TransformedTargetRegressor, make_column_transformer
 from sklearn.ensemble import (
     BaggingRegressor,
     ExtraTreesRegressor,
@@ -484,7 +484,7 @@ def test_tol_and_max_evals(name, value):
 
 
 def test_random_state_and_device():
-    with refused("random_state must be an int"):
+    with refused("random_state must be"):
         MeasureExplainer(TREE, random_state="x").fit(X)
     with refused("device", "cuda"):
         MeasureExplainer(TREE, device="cuda").fit(X)
@@ -835,3 +835,27 @@ def test_missing_values_in_arrays_for_a_pipeline_inside(wrap):
     Z = X.copy()
     Z[:, 0] = np.nan
     assert_allclose(explainer.explain(X[1:2]).values[0, 0], model.predict(Z).mean())
+
+
+@pytest.mark.parametrize("kind", ["category", object])
+def test_lists_in_a_column_are_named(kind):
+    words = pd.DataFrame({"word": pd.Series(["a", "b"] * 15, dtype=kind), "age": X["age"]})
+    model = make_pipeline(
+        make_column_transformer((OneHotEncoder(handle_unknown="ignore"), ["word"])),
+        DecisionTreeRegressor(max_depth=2),
+    ).fit(words, Y)
+    explainer = MeasureExplainer(model).fit(words)
+    lists = words.assign(word=pd.Series([["a"]] * 30))
+    with pytest.raises(ValueError, match=r"the model refuses X: .*column 'word'"):
+        explainer.explain(lists)
+    with pytest.raises(ValueError, match=r"the model refuses X: .*column 'word'"):
+        explainer.curve("word")(lists["word"])
+
+
+@pytest.mark.parametrize("value", [[1], {}, pd.Timestamp("2024-01-01")])
+def test_a_column_that_cannot_be_numbers_is_named(value):
+    other = X.assign(age=pd.Series([value] * 30))
+    what = "dates or durations" if isinstance(value, pd.Timestamp) else "values that are not"
+    for use in (MeasureExplainer(TREE).fit, MeasureExplainer(TREE).fit(X).explain):
+        with pytest.raises(ValueError, match=rf"the model refuses X: .*column 'age' holds {what}"):
+            use(other)

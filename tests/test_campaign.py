@@ -2,6 +2,7 @@
 
 import pytest
 
+from campaign import strings
 from campaign.__main__ import main
 from campaign.results import Result, table
 
@@ -16,6 +17,20 @@ def test_bad_inputs_are_named(capsys):
 def test_random_cases(capsys):
     assert main(["--only", "oracle", "--cases", "20", "--seed", "777"]) == 0
     assert "seeds 777 to 796" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_hostile_strings(capsys, monkeypatch):
+    monkeypatch.setattr(strings, "HOSTILE", strings.HOSTILE[:20])
+    assert main(["--only", "strings"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].split()[:3] == ["strings", "40", "0"]
+
+
+def test_markup_of_strings_is_seen():
+    own = 3 * "<script></script>"
+    assert strings.Markup.of(own + "<p>&lt;svg onload=x&gt;</p>").wrong == []
+    for more in ("<script></script>", "<p onclick=x>", "<svg>", "<img src=http://x>"):
+        assert strings.Markup.of(own + more).wrong
 
 
 def test_failures_are_counted():

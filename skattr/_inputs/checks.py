@@ -155,7 +155,7 @@ def attributions(groups: Any, names: list) -> Attributions:
             if k in member_of:
                 raise ValueError(
                     f"groups: column {names[k]!r} is in {member_of[k]!r} and in {name!r}; "
-                    "a column belongs to at most one group"
+                    "a column can be in one group only"
                 )
             member_of[k] = name
     clash = [n for k, n in enumerate(names) if k not in member_of and n in groups]
@@ -185,7 +185,7 @@ def positions(chosen: Any, names: list, where: str, what: str = "column") -> lis
         return list(range(len(names)))
     wanted = list(chosen) if np.iterable(chosen) and not isinstance(chosen, str) else []
     if not wanted:
-        raise ValueError(f"{where} must be a list of {what}s, got {brief(chosen)}")
+        raise ValueError(f"{where} must be a list of at least one {what}, got {brief(chosen)}")
     return [position(name, names, where, what) for name in wanted]
 
 
@@ -223,8 +223,8 @@ def read_domain(domain: Any, names: list) -> dict[int, tuple[float, float]]:
         array = np.asarray(domain)
         if array.shape != (len(names), 2):
             raise ValueError(
-                f"domain must have shape (n_columns, 2) = ({len(names)}, 2), or be a dict "
-                f"{{column: (low, high)}}, got shape {array.shape}"
+                "domain must be a dict {column: (low, high)} or an array of shape (n_columns, 2), "
+                f"here ({len(names)}, 2), got {brief(domain)}"
             )
         pairs = {k: pair for k, pair in enumerate(array) if not pd.isna(pair).all()}
     result = {}
@@ -234,7 +234,8 @@ def read_domain(domain: Any, names: list) -> dict[int, tuple[float, float]]:
         low, high = (number(end, f"an end of domain[{names[k]!r}]") for end in pair)
         if not np.isfinite([low, high]).all() or low > high:
             raise ValueError(
-                f"domain[{names[k]!r}] must be finite, with low <= high, got ({low}, {high})"
+                f"domain[{names[k]!r}] must be (low, high) with low <= high, both finite, got "
+                f"({low}, {high})"
             )
         result[k] = (low, high)
     return result
@@ -280,10 +281,10 @@ def check_parameters(explainer: Any) -> None:
     for name in ("tol", "max_evals"):
         value: Any = getattr(explainer, name)
         if not isinstance(value, Real) or not float(value) > 0:
-            raise ValueError(f"{name}={brief(value)} must be a positive number")
+            raise ValueError(f"{name} must be a positive number, got {brief(value)}")
     verbose = explainer.verbose
     if verbose is not None and not isinstance(verbose, int | np.integer):
-        raise ValueError(f"verbose={brief(verbose)} must be None, 0 or 1")
+        raise ValueError(f"verbose must be None, 0 or 1, got {brief(verbose)}")
     check_n_jobs(explainer.n_jobs)
     _check_folds(explainer.folds)
     try:
@@ -291,6 +292,6 @@ def check_parameters(explainer: Any) -> None:
     except ValueError as error:
         seed = brief(explainer.random_state)
         raise ValueError(
-            f"random_state must be an int, a RandomState or None, got {seed}"
+            f"random_state must be None, an int or a RandomState, got {seed}"
         ) from error
     check_device(explainer.estimator, explainer.device)

@@ -478,6 +478,9 @@ def unusual(X: Any, words: bool = True) -> str:
     """
     remarks = []
     for k, name in enumerate(labels(X)):
+        if words and is_date(X, k):
+            remarks.append(f"column {name!r} holds dates or durations")
+            continue
         try:
             values = to_float(column(X, k))
         except Exception:  # each library has errors of its own

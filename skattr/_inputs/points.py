@@ -9,6 +9,7 @@ import pandas as pd
 
 from skattr._inputs import frames
 from skattr._inputs.values import as_objects, settle_one
+from skattr._utils.messages import brief
 
 
 def one_row(point: Any, like: Any) -> Any:
@@ -35,7 +36,7 @@ def _named_values(point: Any, names: list) -> dict:
     """Return the values of a point by column, none of them cast to the dtype of another."""
     if frames.is_frame(point) or (isinstance(point, np.ndarray) and point.ndim == 2):
         if len(point) != 1:
-            raise ValueError(f"a Baseline is one point, this one has {len(point)} rows")
+            raise ValueError(f"a Baseline must be one point, got {len(point)} rows")
     if frames.is_frame(point):
         return {
             name: frames.to_list(frames.column(point, k))[0]
@@ -49,7 +50,9 @@ def _named_values(point: Any, names: list) -> dict:
     array = np.asarray(point) if whole else as_objects(point)
     array = array[0] if array.ndim == 2 else array
     if array.ndim != 1:
-        raise ValueError(f"a Baseline is one point, this one has shape {array.shape}")
+        raise ValueError(
+            f"a Baseline must be one point, with a value for each column, got {brief(point)}"
+        )
     _check_length(len(array), names)
     return dict(zip(names, array.tolist(), strict=True))
 

@@ -12,7 +12,7 @@ a column of float32 holds: other numbers are `rounded` to it there, with a warni
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from contextlib import suppress
 from datetime import datetime, timedelta
 from numbers import Real
@@ -68,7 +68,10 @@ def settle(values: Any, like: Any) -> Any:
     if fits.all():
         return column
     if isinstance(dtype, pd.CategoricalDtype):
-        more = list(dict.fromkeys(v for v in series[~fits] if not is_missing(v)))
+        unknown = [v for v in series[~fits] if not is_missing(v)]
+        if not all(isinstance(v, Hashable) for v in unknown):
+            return series  # no categories, which the model refuses
+        more = list(dict.fromkeys(unknown))
         return series.astype(object).astype(
             pd.CategoricalDtype([*dtype.categories, *more], dtype.ordered)
         )
@@ -196,7 +199,7 @@ def held(series: pd.Series, dtype: Any) -> tuple[pd.Series, np.ndarray]:
 
 def _one_by_one(series: pd.Series, missing: np.ndarray, dtype: Any) -> tuple[pd.Series, np.ndarray]:
     """Bring each distinct value to a dtype."""
-    kinds, distinct = pd.factorize(_plain_array(series))
+    kinds, distinct = _factorized(series)
     held_values = [_one(value, dtype) for value in distinct]
     fits = np.array([value is not None for value in held_values] + [_takes_missing(dtype)], bool)
     filler = next((value for value in held_values if value is not None), None)
@@ -234,7 +237,7 @@ def _places(series: pd.Series, categories: pd.Index) -> np.ndarray:
     if isinstance(series.dtype, pd.CategoricalDtype):
         among = np.append(_places(pd.Series(series.cat.categories), categories), -1)
         return among[series.cat.codes.to_numpy()]
-    kinds, distinct = pd.factorize(_plain_array(series))
+    kinds, distinct = _factorized(series)
     known = {category: position for position, category in enumerate(categories.tolist())}
     among = np.array([known.get(value, -1) for value in pd.Series(distinct).tolist()] + [-1], int)
     return among[kinds]
@@ -332,6 +335,17 @@ def _same(a: Any, b: Any) -> bool:
     if is_missing(a) or is_missing(b):
         return is_missing(a) and is_missing(b)
     return isinstance(a, str) == isinstance(b, str) and bool(a == b)
+
+
+def _factorized(series: pd.Series) -> tuple[np.ndarray, Any]:
+    """Return the number of each row's distinct value, and these values.
+
+    What has no hash, such as a list, counts as Ellipsis, which no dtype holds.
+    """
+    plain = _plain_array(series)
+    if plain.dtype == object and not all(isinstance(value, Hashable) for value in plain):
+        plain = as_objects([v if isinstance(v, Hashable) else Ellipsis for v in plain])
+    return pd.factorize(plain)
 
 
 def _plain_array(series: pd.Series) -> Any:

@@ -59,7 +59,7 @@ def as_measure(measure: Any) -> Measure:
         )
     if not isinstance(measure, str) or measure not in BY_NAME:
         raise ValueError(
-            f"measure={brief(measure)} is not known; give a Measure or one of {sorted(BY_NAME)}"
+            f"measure must be a Measure or one of {sorted(BY_NAME)}, got {brief(measure)}"
         )
     return BY_NAME[measure]()
 

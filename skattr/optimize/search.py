@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from numbers import Real
 from typing import Any, Self
 
 import joblib
@@ -292,9 +292,10 @@ def _bound(errors: Iterable[tuple[float, np.ndarray | None]]) -> Any:
 def _number(score: Callable, *arguments: Any) -> float:
     """Return a score, which must be a number."""
     found = score(*arguments)
-    if not isinstance(found, Real | np.ndarray) or np.ndim(found):
-        raise ValueError(f"scoring={brief(score)} must return a number, got {brief(found)}")
-    return float(found)
+    with suppress(TypeError):
+        if not isinstance(found, str) and np.ndim(found) == 0:
+            return float(found)
+    raise ValueError(f"scoring={brief(score)} must return a number, got {brief(found)}")
 
 
 def _identity(term: Measure) -> Any:

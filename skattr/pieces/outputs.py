@@ -114,7 +114,10 @@ def _call(estimator: Any, method: str, X: Any) -> np.ndarray:
     if not np.isfinite(values).all():
         row, o = np.argwhere(~np.isfinite(values))[0].tolist()
         if np.isnan(values[row, o]):
-            raise ValueError(f"{_name(estimator)} returned NaN for row {row} of {len(X)}")
+            raise ValueError(
+                f"{_name(estimator)} returned NaN for row {row} of {len(X)}; leave such rows out, "
+                "or explain a function that returns numbers for all rows"
+            )
         raise ValueError(
             f"{_name(estimator)} returned {values[row, o]} for row {row} of {len(X)}: infinite "
             "values have no mean; explain another output, or a function with bounds, such as "
