@@ -45,7 +45,7 @@ for ax, column in ((middle, "bmi"), (right, "s5")):
     ax.plot(X[column], np.full(len(X), ax.get_ylim()[0]), "|", color="0.5", alpha=0.4)
     ax.set(title=f"exact curve of {column}: {len(steps)} steps", xlabel=column)
 middle.set_ylabel("attribution (centred)")
-middle.legend(frameon=False, fontsize="small", loc="lower right", bbox_to_anchor=(1, 0.03))
+right.legend(frameon=False, fontsize="small", loc="lower right", bbox_to_anchor=(1, 0.06))
 for ax in (left, middle, right):
     ax.spines[["top", "right"]].set_visible(False)
 fig.savefig(sys.argv[1], dpi=110)

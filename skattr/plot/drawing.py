@@ -28,6 +28,7 @@ TALLEST = 160.0  # inches: matplotlib saves at most 2^16 pixels
 
 # a column named $x_1$ is drawn as that
 LITERAL: dict[str, Any] = {"parse_math": False, "usetex": False}
+PLAIN_FRAME: dict[str, Any] = {"edgecolor": "none", "framealpha": 0.85}  # no line crosses words
 
 
 def _imported(name: str) -> Any:
@@ -240,7 +241,8 @@ def legend(ax: Axes, entries: Sequence[tuple[Any, str]], **options: Any) -> None
     """Draw a legend of (artist, name), with names as they are."""
     artists = [artist for artist, _ in entries]
     # matplotlib leaves out names that begin with "_", so they are written in afterwards
-    drawn = ax.legend(artists, ["-"] * len(artists), frameon=False, fontsize="small", **options)
+    options = {"fontsize": "small", **PLAIN_FRAME, **options}
+    drawn = ax.legend(artists, ["-"] * len(artists), **options)
     for text, (_, name) in zip(drawn.get_texts(), entries, strict=True):
         text.set(text=name, **LITERAL)
 

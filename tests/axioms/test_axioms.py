@@ -459,7 +459,7 @@ def test_bad_input():
         check(SHAPLEY, X, baseline=[1.0, 2.0])
     with pytest.raises(ValueError, match="nonsense"):
         check("nonsense", X)
-    with pytest.raises(ValueError, match="domain must have shape"):
+    with pytest.raises(ValueError, match="domain must be a dict"):
         check("uniform", X, domain=[[0, 1]])
     with pytest.raises(ValueError, match=r"points must have 3 columns, got shape \(1, 2\)"):
         check("partial_dependence", X, points=[[1.0, 2.0]])
