@@ -13,7 +13,7 @@ from sklearn.ensemble import RandomForestRegressor
 from skattr import MeasureExplainer
 from skattr.measures import Expectation, PartialDependence, ProductMarginal
 
-INTERVAL = "95 % interval\n(rows of the background)"
+INTERVAL = "95 % interval\n(background)"
 
 X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
 forest = RandomForestRegressor(200, min_samples_leaf=3, random_state=0).fit(X, y)
@@ -45,7 +45,7 @@ for ax, column in ((middle, "bmi"), (right, "s5")):
     ax.plot(X[column], np.full(len(X), ax.get_ylim()[0]), "|", color="0.5", alpha=0.4)
     ax.set(title=f"exact curve of {column}: {len(steps)} steps", xlabel=column)
 middle.set_ylabel("attribution (centred)")
-right.legend(frameon=False, fontsize="small", loc="lower right", bbox_to_anchor=(1, 0.06))
+right.legend(frameon=False, fontsize="small", loc="lower right", bbox_to_anchor=(1.02, 0.05))
 for ax in (left, middle, right):
     ax.spines[["top", "right"]].set_visible(False)
 fig.savefig(sys.argv[1], dpi=110)
