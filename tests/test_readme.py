@@ -85,8 +85,7 @@ def test_blocks_in_order(page, tmp_path, monkeypatch, capsys):
     commands = 0
     for language, text in BLOCKS[page]:
         if language == "python":
-            with warnings.catch_warnings():
-                warnings.simplefilter("error")
+            with warnings.catch_warnings():  # they are errors, as in all tests
                 exec(compile(text, page, "exec"), namespace)
         elif language == "bash":
             for line in text.splitlines():
