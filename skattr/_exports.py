@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import warnings
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ import pandas as pd
 
 from skattr._inputs import frames
 from skattr._selection import raw_values, row_index
+from skattr._utils.messages import warn
 from skattr._utils.numbers import count, formatter, raw
 
 if TYPE_CHECKING:
@@ -80,20 +80,18 @@ def as_shap(explanation: Explanation) -> Any:
     values = explanation.values - explanation.offset
     names = [str(name) for name in explanation.feature_names]
     if explanation.predictions is None:
-        warnings.warn(
+        warn(
             "without predictions it is not known whether the values add up to them; use "
             "explain(X, predictions=True)",
-            stacklevel=3,
         )
     elif not explanation.adds_up():
         remainder = explanation.remainder().to_numpy()
         values = np.concatenate([values, remainder[:, None]], axis=1)
         data = np.concatenate([data, np.full((len(data), 1), np.nan)], axis=1)
         names.append(explanation.remainder_name)
-        warnings.warn(
+        warn(
             f"the values do not add up to the prediction: the last column, {names[-1]!r}, is "
             "the difference",
-            stacklevel=3,
         )
     outputs = [*explanation.output_names]
     return shap.Explanation(

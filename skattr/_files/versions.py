@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-import warnings
 
+from skattr._utils.messages import warn
 from skattr._version import __version__
 
 
@@ -29,10 +29,8 @@ def check_version(written: str | None, what: str) -> None:
             f"{by}, which is newer than this skattr {__version__}: install skattr {written}, or "
             "fit it again"
         )
-    warnings.warn(
+    warn(
         f"{by}, this is skattr {__version__}: fit it again if it does not work",
-        UserWarning,
-        stacklevel=3,
     )
 
 

@@ -1,8 +1,11 @@
-"""Values in error messages: short, on one line, tables by their shape."""
+"""Messages: values in errors, short and on one line; warnings that point at the user's line."""
 
 from __future__ import annotations
 
 import reprlib
+import sys
+import warnings
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -33,6 +36,15 @@ def brief(value: Any) -> str:
     "{'background': <ndarray of shape (600, 8)>, 'tol': 0.1}"
     """
     return _Brief().repr(value)
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Issue a warning that points at the user's line, however deep in this package it arises."""
+    frame: FrameType | None = sys._getframe()
+    level = 0
+    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] == "skattr":
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level + 1)
 
 
 def check_flag(name: str, value: Any) -> None:

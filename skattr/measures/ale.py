@@ -5,7 +5,6 @@ See docs/mathematics.md, section 9.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -15,7 +14,7 @@ import numpy as np
 
 from skattr._files.storage import PicklableTable
 from skattr._inputs import frames
-from skattr._utils.messages import brief
+from skattr._utils.messages import brief, warn
 from skattr.measures.background import Background
 from skattr.measures.base import Measure
 from skattr.measures.empirical import Expectation
@@ -118,10 +117,9 @@ class ALE(Measure):
             if self.n_bins is not None and n < self.n_bins and not background.levels[k]
         ]
         if merged:
-            warnings.warn(
+            warn(
                 f"ALE: the columns {merged} have too few distinct values for {self.n_bins} bins; "
                 "bins with the same ends are merged",
-                stacklevel=2,
             )
 
     def _column(self, background: Background, k: int) -> LocalEffects:

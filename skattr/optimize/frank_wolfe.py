@@ -15,7 +15,6 @@ that have some by a Newton step. O(models × atoms) per step.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any, Self
 
@@ -24,6 +23,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from skattr._utils.messages import warn
 from skattr._utils.progress import Progress
 from skattr.measures import Atoms
 from skattr.metrics.linear import as_models
@@ -235,11 +235,10 @@ class FrankWolfeMeasure(BaseEstimator):
             F = np.concatenate([F, -F, np.zeros((len(F), 1))], axis=1)
         weights, value, gap, step = descend(F, loss, target, self.mass, self.tol, self.max_iter)
         if gap > self.tol:
-            warnings.warn(
+            warn(
                 f"feature {j}: the gap is {gap:.2g} after {step} steps, above tol={self.tol:g}; "
                 "raise max_iter",
                 ConvergenceWarning,
-                stacklevel=3,
             )
         if self.constraint is None:
             weights = weights[:n] - weights[n : 2 * n]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import Any
 
+from skattr._utils.messages import warn
 from skattr.attributions import Attributions
 from skattr.engines import RunOptions, TooCostly, choose, is_asked_for
 from skattr.engines.backgrounds import find_moments
@@ -46,7 +46,7 @@ def plan_and_prepare(
         except TooCostly as error:
             if is_asked_for(options.engine, error.engine):
                 raise
-            warnings.warn(f"{error}; another engine takes over", stacklevel=6)
+            warn(f"{error}; another engine takes over")
             options = replace(options, without=(*options.without, error.engine))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from skattr._files.storage import PicklableTable
 from skattr._inputs import frames
 from skattr._inputs.checks import named_outputs
+from skattr._utils.messages import warn
 from skattr.engines import Rows
 from skattr.pieces import Grid, Output, Pieces, as_pieces, choose_output
 from skattr.pieces.preprocessing.row_independence import check_row_independence
@@ -82,7 +82,7 @@ class ReadModel:
         check_row_independence(estimator, X, self.row.X)
         if self.refuted is not None:
             self._pieces = None
-            warnings.warn(f"{self.refuted}; it is explained as a black box", stacklevel=5)
+            warn(f"{self.refuted}; it is explained as a black box")
 
     @property
     def pieces(self) -> Pieces:

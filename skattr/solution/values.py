@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from skattr._utils.messages import warn
 from skattr.engines import RunOptions
 from skattr.engines.base import join_certificates
 
@@ -78,10 +78,9 @@ def warn_unconverged(
     far = sizes > options.tol * (1 + 1e-9)  # sums of terms round
     if far.any():
         n_far, n = far.any(axis=2).sum(), far[:, :, 0].size
-        warnings.warn(
+        warn(
             f"{n_far} of {n} values stopped at max_evals={options.max_evals} with a standard "
             f"error above tol={options.tol:g} (in units of the spread of f), the largest "
             f"{sizes[far].max():.2g}; raise max_evals or tol",
             ConvergenceWarning,
-            stacklevel=4,
         )

@@ -378,7 +378,7 @@ def test_bad_search():
         MeasureSearchCV(MeasureExplainer(MODEL), []).fit(X)
     with pytest.raises(ValueError, match=r"scoring must be .*, got 'accuracy'"):
         MeasureSearchCV(MeasureExplainer(MODEL), ["uniform"], "accuracy").fit(X)
-    with pytest.raises(ValueError, match="measure='nonsense'"):
+    with pytest.raises(ValueError, match=r"measure must be .*, got 'nonsense'"):
         MeasureSearchCV(MeasureExplainer(MODEL), ["nonsense"]).fit(X)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from skattr._typing import override
 from skattr.attributions import Attributions
-from skattr.engines.base import Engine, Integral, Request, RunOptions
+from skattr.engines.base import AT_ONCE, Engine, Integral, Request, RunOptions
 from skattr.engines.estimates import Estimate
 from skattr.engines.evaluation.backends import backend_of
 from skattr.engines.evaluation.distinct import at_distinct
@@ -50,7 +50,8 @@ class FiniteGrid(Engine):
 
     @override
     def why_not_preferred(self, pieces: Pieces, measure: Any, options: RunOptions) -> str | None:
-        return _why_too_many(ProductPoints.of(measure), options.for_exact_sums())
+        most = options.for_exact_sums().max_evals
+        return _why_too_many(ProductPoints.of(measure), f"max_evals is {most}", most)
 
     @override
     def cost(self, pieces: Pieces, measure: Measure) -> str:
@@ -60,12 +61,12 @@ class FiniteGrid(Engine):
     def prepare(
         self, pieces: Pieces, measure: Any, attributions: Attributions, options: RunOptions
     ) -> Combinations:
-        points = ProductPoints.of(measure)
-        self._check_size(points, options)
+        points, most = ProductPoints.of(measure), options.max_evals
+        self._check_size(points, f"max_evals is {most}", most)
         return Combinations(points)
 
-    def _check_size(self, points: ProductPoints, options: RunOptions) -> None:
-        reason = _why_too_many(points, options)
+    def _check_size(self, points: ProductPoints, limit: str, most: float) -> None:
+        reason = _why_too_many(points, limit, most)
         if reason is not None:
             raise ValueError(
                 f"{self.name} cannot be used: {reason}; raise max_evals, "
@@ -78,7 +79,9 @@ class FiniteGrid(Engine):
 
     @override
     def finish(self, pieces: Any, state: Combinations, options: RunOptions) -> Combinations:
-        self._check_size(state.points, options)  # of all batches, which have more values than one
+        # all batches together have more values than one, by which the engine was chosen
+        most = max(options.max_evals, AT_ONCE)
+        self._check_size(state.points, f"batches may have {most:.0f}", most)
         return replace(state, mean=_pinned(pieces.output, state.points, None, ()))
 
     @override
@@ -95,9 +98,7 @@ def _pinned(f: Any, points: ProductPoints, x: Any, columns: tuple[int, ...]) -> 
     return add_up(cells(backend_of(f), points, x, columns, 1, "gauss"), f)
 
 
-def _why_too_many(points: ProductPoints, options: RunOptions) -> str | None:
-    """Return why not all combinations can be evaluated, or None."""
+def _why_too_many(points: ProductPoints, limit: str, most: float) -> str | None:
+    """Return why not all combinations can be evaluated, or None if there are at most `most`."""
     size = n_cells(points, 1, ())  # the reference has one more column than a value
-    if size > options.max_evals:
-        return f"there are {size} combinations of values, max_evals is {options.max_evals}"
-    return None
+    return f"there are {size} combinations of values, {limit}" if size > most else None

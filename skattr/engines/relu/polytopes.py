@@ -18,7 +18,6 @@ values with more than `max_evals` cells are estimated by quasi-random points.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -26,6 +25,7 @@ import numpy as np
 
 from skattr._inputs import frames
 from skattr._typing import override
+from skattr._utils.messages import warn
 from skattr._utils.parallel import in_order
 from skattr.attributions import Attributions
 from skattr.engines.base import (
@@ -160,11 +160,10 @@ def _estimated(
     `beyond` is a list of (position in chosen, rows).
     """
     n = sum(len(some) for _, some in beyond)
-    warnings.warn(
+    warn(
         f"{n} of {result.shape[0] * result.shape[1]} values, at numbers outside the domain, take "
         f"more than max_evals={request.options.max_evals:g} cells: they are estimated by "
         "quasi-random points, with a standard error",
-        stacklevel=2,
     )
     engine = QuasiMonteCarlo()
     replicates = np.zeros((engine.replicates, *result.shape))

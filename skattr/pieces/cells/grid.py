@@ -18,6 +18,7 @@ from scipy import sparse
 from skattr._files.storage import PicklableTable
 from skattr._inputs import frames
 from skattr._inputs.values import is_held, narrow_float, rounded
+from skattr._utils.messages import warn
 from skattr._utils.parallel import in_order
 from skattr.pieces.cells.bisection import between, last_rounded, monotone_ends
 from skattr.pieces.cells.cells import Cells, Ranks
@@ -142,11 +143,10 @@ class Grid:
             if not is_held(values, frames.column(self.row.X, k))
         ]
         if names:
-            warnings.warn(
+            warn(
                 f"the columns {names} are float32 in the background, and the steps in front of the "
                 "model compute in it: numbers that float32 does not hold are rounded to it; give "
                 "the background as float64 to keep them",
-                stacklevel=2,
             )
 
     def raw_cuts(self, k: int, cuts: Any) -> np.ndarray:
