@@ -369,7 +369,7 @@ def test_a_first_part_of_few_values_does_not_choose_the_engine():
     whole = clone(explainer).fit(X)
     assert fitted.engine_ == whole.engine_ == ("quasi_monte_carlo",)
     assert_same_fit(fitted, whole, X[:3])
-    words = r"finite_grid cannot be used.*batches may have 10000000.*engine='quasi_monte_carlo'"
+    words = r"finite_grid cannot be used.*12113880 combinations.*engine='quasi_monte_carlo'"
     for frame in (iter(parts), iter([X[i : i + 1] for i in range(len(X))])):
         with pytest.raises(ValueError, match=words):  # read once: as the first rows say
             distributed.fit(clone(explainer), frame)
