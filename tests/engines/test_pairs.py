@@ -24,6 +24,7 @@ from skattr.engines import ENGINES
 from skattr.engines.table import is_of_pairs
 from skattr.kernels.boxes import rectangles
 from skattr.measures import (
+    Banzhaf,
     Coefficient,
     Conditional,
     Density,
@@ -301,14 +302,15 @@ def test_some_pairs_are_those_of_all():
     )
 
 
-def test_pairs_that_never_meet_are_certified():
+@pytest.mark.parametrize("measure", ["main_effect", "shapley", Banzhaf(ProductMarginal())])
+def test_pairs_that_never_meet_are_certified(measure):
     X, y = data(200)
     stumps = HistGradientBoostingRegressor(max_iter=30, max_depth=1).fit(X, y)
-    explainer = MeasureExplainer(stumps).fit(X)
+    explainer = MeasureExplainer(stumps, measure).fit(X)
     assert np.all(explainer.explain_pairs(X).values == 0.0)
     assert "6 of 6 pairs are certified to be 0" in explainer.describe()
     apart = HistGradientBoostingRegressor(max_iter=20, interaction_cst=[{0, 1}, {2, 3}]).fit(X, y)
-    explainer = MeasureExplainer(apart).fit(X)
+    explainer = MeasureExplainer(apart, measure).fit(X)
     pairs = explainer.explain_pairs(X)
     zero = np.all(pairs.values == 0.0, axis=0)
     met = [("x0", "x1"), ("x2", "x3")]
@@ -316,9 +318,12 @@ def test_pairs_that_never_meet_are_certified():
         name for name, is_zero in zip(pairs.feature_names, zero, strict=True) if not is_zero
     ] == met
     assert "4 of 6 pairs are certified to be 0" in explainer.describe()
-    linear = MeasureExplainer(LinearRegression().fit(X, y)).fit(X)
+    linear = MeasureExplainer(LinearRegression().fit(X, y), measure).fit(X)
     assert np.all(linear.explain_pairs(X).values == 0.0)
     assert "certified" in linear.describe()
+    grouped = MeasureExplainer(apart, measure, groups={"ab": ["x0", "x1"]}).fit(X)
+    grouped.explain_pairs(X[:5])
+    assert "2 of 3 pairs are certified to be 0" in grouped.describe()
 
 
 def test_one_background_row():

@@ -10,7 +10,7 @@ pairs of rows; `fit` only encodes the background.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from threading import local
 from typing import Any
 
@@ -60,6 +60,7 @@ class Planned:
     semivalue: Semivalue
     grid: Grid  # with the cells of the background
     owner: np.ndarray  # (d,) the player of each column
+    zeros: str = field(default="", kw_only=True)  # which pairs are 0, in words
 
     def plan(self, boxes: Boxes) -> Plan:
         """Return the plan for boxes."""

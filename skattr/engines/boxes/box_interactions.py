@@ -7,6 +7,7 @@ other pairs are exactly 0.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -22,6 +23,7 @@ from skattr.engines.boxes.box_coalitions import (
     on_grid,
     too_many_columns,
 )
+from skattr.engines.boxes.meeting_pairs import zeros_of
 from skattr.engines.estimates import Estimate
 from skattr.kernels.boxes.coalition_buffers import new_pair_buffers
 from skattr.pieces import Boxes
@@ -49,7 +51,12 @@ class BoxInteractions(Engine):
         self, pieces: Boxes, measure: Any, attributions: Any, options: RunOptions
     ) -> CodedRows:
         inner = measure.pairs().measure
-        return BoxCoalitions().prepare(pieces, inner, attributions.singles, options)
+        state = BoxCoalitions().prepare(pieces, inner, attributions.singles, options)
+        return replace(state, zeros=zeros_of(pieces, attributions))
+
+    @override
+    def certificate(self, state: CodedRows) -> str:
+        return state.zeros
 
     @override
     def finish(self, pieces: Boxes, state: CodedRows, options: RunOptions) -> CodedRows:

@@ -8,6 +8,7 @@ box. Exact, without rows.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from skattr.attributions import Pairs
 from skattr.engines.base import Engine, Integral, Request, RunOptions
 from skattr.engines.boxes.box_coalitions import on_grid
 from skattr.engines.boxes.box_interactions import positions_of_pairs
+from skattr.engines.boxes.meeting_pairs import zeros_of
 from skattr.engines.boxes.product_coalitions import CodedLaws, ProductCoalitions, against_laws
 from skattr.engines.estimates import Estimate
 from skattr.kernels.boxes import coalition_products
@@ -45,7 +47,12 @@ class ProductInteractions(Engine):
         self, pieces: Boxes, measure: Any, attributions: Any, options: RunOptions
     ) -> CodedLaws:
         inner = measure.pairs().measure
-        return ProductCoalitions().prepare(pieces, inner, attributions.singles, options)
+        state = ProductCoalitions().prepare(pieces, inner, attributions.singles, options)
+        return replace(state, zeros=zeros_of(pieces, attributions))
+
+    @override
+    def certificate(self, state: CodedLaws) -> str:
+        return state.zeros
 
     @override
     def integrate(self, pieces: Any, state: Any, request: Request) -> Integral:

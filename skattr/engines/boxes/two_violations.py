@@ -16,6 +16,7 @@ from skattr._utils.parallel import in_order
 from skattr.engines import backgrounds
 from skattr.engines.base import Curves, Engine, Integral, Request, RunOptions
 from skattr.engines.boxes.box_sums import tree_blocks
+from skattr.engines.boxes.meeting_pairs import certified_zeros
 from skattr.engines.boxes.pair_sums import PairBoxes, PairSums
 from skattr.engines.estimates import Estimate
 from skattr.kernels.boxes import two_violations
@@ -45,11 +46,7 @@ class BoxPairs(Engine):
 
     @override
     def certificate(self, state: PairSums) -> str:
-        n = len(state.first) - 1
-        return (
-            f"{state.n_zeros():,} of {n:,} pairs are certified to be 0: no box has conditions on "
-            "both"
-        )
+        return certified_zeros(state.n_zeros(), len(state.first) - 1)
 
 
 class TwoViolations(BoxPairs):
