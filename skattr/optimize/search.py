@@ -23,7 +23,7 @@ from skattr.metrics import agreement, deletion, f1, faithfulness, insertion, pre
 
 OF_VALUES = (recall, precision, f1, agreement)
 OF_MODELS = (faithfulness, deletion, insertion)
-# what the explanation of one term says of itself, and nobody knows of a sum of them
+# what the explanation of one term says of itself, and is not known of a sum of terms
 OF_ONE_TERM: dict[str, Any] = {
     "background_error": None, "centered_background_error": None, "n_folds": 0,
     "importance_by_fold": None, "folds": None, "certificate": None, "measure_name": "",
