@@ -25,7 +25,7 @@ from skattr import MeasureExplainer
 from skattr.engines.evaluation.sampled_coalitions import SampledCoalitions
 from skattr.engines.evaluation.sampled_interactions import SampledInteractions
 from skattr.engines.products import bump_coalitions
-from skattr.kernels.boxes.coalitions import most_players
+from skattr.kernels.coalitions.walk import most_players
 from skattr.measures import (
     Banzhaf,
     Conditional,

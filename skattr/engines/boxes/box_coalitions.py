@@ -23,9 +23,9 @@ from skattr.engines import backgrounds
 from skattr.engines.base import Engine, Integral, Request, RunOptions
 from skattr.engines.boxes.box_sums import owners, tree_blocks
 from skattr.engines.estimates import Estimate
-from skattr.kernels.boxes import coalitions
-from skattr.kernels.boxes.coalition_buffers import Buffers, new_buffers
 from skattr.kernels.boxes.layout import Table
+from skattr.kernels.coalitions import walk
+from skattr.kernels.coalitions.buffers import Buffers, new_buffers
 from skattr.measures.coalitions import Semivalue
 from skattr.pieces import Boxes, Grid
 
@@ -49,8 +49,8 @@ class Plan:
     def of(cls, boxes: Boxes, owner: np.ndarray) -> Plan:
         """Return the plan for boxes."""
         table = boxes.table
-        n_players = coalitions.most_players(table, owner)
-        return cls(table, owner, tree_blocks(boxes), n_players, coalitions.count_boxes(table))
+        n_players = walk.most_players(table, owner)
+        return cls(table, owner, tree_blocks(boxes), n_players, walk.count_boxes(table))
 
 
 @dataclass(eq=False)
@@ -140,12 +140,12 @@ class BoxCoalitions(Engine):
 
 def too_many_columns(boxes: Boxes) -> str | None:
     """Return why sets of the columns of a box cannot be written as bits, or None."""
-    if boxes.table.depth <= coalitions.MOST:
+    if boxes.table.depth <= walk.MOST:
         return None
-    most = coalitions.most_players(boxes.table, np.arange(len(boxes.grid.cells), dtype=np.int32))
-    if most <= coalitions.MOST:
+    most = walk.most_players(boxes.table, np.arange(len(boxes.grid.cells), dtype=np.int32))
+    if most <= walk.MOST:
         return None
-    return f"a box has conditions on {most} columns, more than {coalitions.MOST}"
+    return f"a box has conditions on {most} columns, more than {walk.MOST}"
 
 
 def on_grid(pieces: Boxes, grid: Grid, request: Request) -> tuple[Boxes, np.ndarray]:
@@ -175,7 +175,7 @@ def against_rows(
         buffers = new_buffers(plan.table, shape, plan.n_players, state.codes, rows)
 
         def add(trees: np.ndarray, out: np.ndarray) -> None:
-            coalitions.add_differences(
+            walk.add_differences(
                 plan.table, trees, plan.owner, plan.counts, moments, weights, buffers, out
             )
 

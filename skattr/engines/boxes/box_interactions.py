@@ -25,7 +25,7 @@ from skattr.engines.boxes.box_coalitions import (
 )
 from skattr.engines.boxes.meeting_pairs import zeros_of
 from skattr.engines.estimates import Estimate
-from skattr.kernels.boxes.coalition_buffers import new_pair_buffers
+from skattr.kernels.coalitions.buffers import new_pair_buffers
 from skattr.pieces import Boxes
 
 

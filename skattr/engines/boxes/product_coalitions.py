@@ -27,7 +27,7 @@ from skattr.engines.boxes.box_products import BoxProducts, cumulated
 from skattr.engines.boxes.box_sums import owners
 from skattr.engines.estimates import Estimate
 from skattr.engines.laws import as_masses, masses, merge_components
-from skattr.kernels.boxes import coalition_products
+from skattr.kernels.coalitions import products
 from skattr.pieces import Boxes, Grid
 
 
@@ -81,9 +81,7 @@ class ProductCoalitions(Engine):
         shape = len(request.attributions), boxes.n_outputs
 
         def add(trees: np.ndarray, running: np.ndarray, rows: np.ndarray, out: np.ndarray) -> None:
-            coalition_products.add_differences(
-                plan.table, trees, plan.owner, nodes, running, rows, out
-            )
+            products.add_differences(plan.table, trees, plan.owner, nodes, running, rows, out)
 
         values = against_laws(boxes, state, codes, request, shape, add, list(request.chosen))
         return Integral(Estimate(values))

@@ -21,7 +21,7 @@ from skattr.engines.boxes.box_interactions import positions_of_pairs
 from skattr.engines.boxes.meeting_pairs import zeros_of
 from skattr.engines.boxes.product_coalitions import CodedLaws, ProductCoalitions, against_laws
 from skattr.engines.estimates import Estimate
-from skattr.kernels.boxes import coalition_products
+from skattr.kernels.coalitions import products
 from skattr.pieces import Boxes
 
 
@@ -65,7 +65,7 @@ class ProductInteractions(Engine):
         shape = len(request.chosen), boxes.n_outputs
 
         def add(trees: np.ndarray, running: np.ndarray, rows: np.ndarray, out: np.ndarray) -> None:
-            coalition_products.add_pair_differences(
+            products.add_pair_differences(
                 plan.table, trees, plan.owner, nodes, running, rows, columns, plan.n_players, out
             )
 

@@ -25,7 +25,7 @@ import numpy as np
 
 from skattr._utils.parallel import in_order
 from skattr.engines.base import RunOptions
-from skattr.kernels import bump_coalitions
+from skattr.kernels.coalitions import bumps
 from skattr.measures.coalitions import Semivalue
 
 TERMS = 32  # terms whose factors are in memory at a time
@@ -85,7 +85,7 @@ def factors_and_rests(players: Players, inputs: np.ndarray, terms: slice) -> np.
     """
     supports = players.supports[terms]
     result = np.empty((2, len(supports), len(players), len(inputs)))
-    bump_coalitions.fill_factors(inputs, supports, players.gammas, players.starts, *result)
+    bumps.fill_factors(inputs, supports, players.gammas, players.starts, *result)
     return result
 
 
@@ -122,7 +122,7 @@ def moments(
         of_terms = np.zeros_like(result[terms])
         for rows in blocks(len(weights), ROWS):
             at_rows = factors(players, inputs[rows], terms)
-            bump_coalitions.add_moments(at_rows, weights[rows], products, errors, of_terms)
+            bumps.add_moments(at_rows, weights[rows], products, errors, of_terms)
         result[terms] = of_terms[:, ::-1]  # the complement of a set has the others' bits
 
     deque(in_order(fill, blocks(len(result), TERMS), options.n_jobs), maxlen=0)
@@ -144,7 +144,7 @@ def from_moments(
     tile = max(1, CACHED // (2 * k * n_sets))
     for terms in blocks(len(table), TERMS):
         at_rows, rests = factors_and_rests(players, inputs, terms)
-        bump_coalitions.add_worths(
+        bumps.add_worths(
             at_rows,
             rests,
             table[terms],
@@ -158,7 +158,7 @@ def from_moments(
     worths += errors
     g = len(players)
     result = np.zeros((len(inputs), differences.count(g), k))
-    add = {1: bump_coalitions.add_differences, 2: bump_coalitions.add_pair_differences}
+    add = {1: bumps.add_differences, 2: bumps.add_pair_differences}
     add[differences.order](worths, differences.weights_of_sets(semivalue, g), result)
     return result
 
@@ -175,7 +175,7 @@ def at_nodes(
     """Add values at rows to out, (rows, players or pairs, k), given factors of some terms."""
     g, n = background.shape[1:]
     nodes, shares = differences.nodes(semivalue, g)
-    add = {1: bump_coalitions.add_at_nodes, 2: bump_coalitions.add_pairs_at_nodes}
+    add = {1: bumps.add_at_nodes, 2: bumps.add_pairs_at_nodes}
     add[differences.order](
         explained, background, weights, coefficients, nodes, shares, np.empty((g, n)), np.empty(n),
         np.empty((out.shape[1], n)), np.empty((out.shape[2], out.shape[1], n)), out,

@@ -9,7 +9,7 @@ import pytest
 from sklearn.svm import SVR
 
 from skattr import MeasureExplainer
-from skattr.kernels.bump_coalitions import fill_factors
+from skattr.kernels.coalitions.bumps import fill_factors
 from skattr.measures import Shapley
 
 EXTENDED = np.finfo(np.longdouble).eps < 1e-18

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skattr.kernels.boxes.bits import ONE, ZERO, popcount, trailing_zeros
-from skattr.kernels.boxes.twigs import failed_in_box, list_keys, list_sets, list_splits
+from skattr.kernels.coalitions.twigs import failed_in_box, list_keys, list_sets, list_splits
 from skattr.kernels.compiled import called, inlined
 from skattr.kernels.lines.vectors import load, spread, store, times, times_plus
 

@@ -5,7 +5,7 @@ players. An explained row that fails the players B meets the weight
 
     H_a(B) = Σ W_A  over the sets A of a players that are disjoint from B,
 
-and a player gets (coalitions.py)
+and a player gets (walk.py)
 
     P(B) - Q(B ∪ j)  if j is not in B,   P(B)     = Σ_a m(a - 1, |B|) H_a(B),
                                          Q(B ∪ j) = Σ_a m(a - 1, |B|) H_a(B ∪ j),

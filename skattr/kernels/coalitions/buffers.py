@@ -1,14 +1,22 @@
-"""Buffers of coalitions on boxes (coalitions.py): one thread uses them for any number of trees."""
+"""Buffers of coalitions on boxes (walk.py): one thread uses them for any number of trees."""
 
 import math
 from typing import NamedTuple
 
 import numpy as np
 
-from skattr.kernels.boxes.pending_sums import TWIGS, Pending, most_sums
-from skattr.kernels.boxes.set_values import RATES
-from skattr.kernels.boxes.twig_pairs import Pairs, new_pairs, triangle_size
-from skattr.kernels.boxes.twigs import WIDE, Marks, Tables, Twig, new_marks, new_tables, new_twig
+from skattr.kernels.coalitions.pending_sums import TWIGS, Pending, most_sums
+from skattr.kernels.coalitions.set_values import RATES
+from skattr.kernels.coalitions.twig_pairs import Pairs, new_pairs, triangle_size
+from skattr.kernels.coalitions.twigs import (
+    WIDE,
+    Marks,
+    Tables,
+    Twig,
+    new_marks,
+    new_tables,
+    new_twig,
+)
 from skattr.kernels.lines.vectors import aligned
 
 KEY_BITS = 12  # the longest keys

@@ -24,14 +24,14 @@ the number of background rows; and a row or set that is dropped would have added
 import numpy as np
 
 from skattr.kernels.boxes.bits import ZERO
-from skattr.kernels.boxes.coalition_buffers import WINDOW
 from skattr.kernels.boxes.layout import COLUMN, LEFT, MISSING, RIGHT, SPLIT, goes_left
-from skattr.kernels.boxes.pending_sums import add_pending
-from skattr.kernels.boxes.set_values import rates_of_sizes
-from skattr.kernels.boxes.short_lists import advance_short, keep_short
-from skattr.kernels.boxes.twig_pairs import add_pairs_of_box, add_pairs_of_twig
-from skattr.kernels.boxes.twig_values import add_box, add_twig, is_sparse, rows_are_cheaper
-from skattr.kernels.boxes.twigs import WIDE, count_keys, list_splits
+from skattr.kernels.coalitions.buffers import WINDOW
+from skattr.kernels.coalitions.pending_sums import add_pending
+from skattr.kernels.coalitions.set_values import rates_of_sizes
+from skattr.kernels.coalitions.short_lists import advance_short, keep_short
+from skattr.kernels.coalitions.twig_pairs import add_pairs_of_box, add_pairs_of_twig
+from skattr.kernels.coalitions.twig_values import add_box, add_twig, is_sparse, rows_are_cheaper
+from skattr.kernels.coalitions.twigs import WIDE, count_keys, list_splits
 from skattr.kernels.compiled import called, kernel
 
 MOST = 64  # players in a box, the bits of a word

@@ -1,6 +1,6 @@
 """Differences that players make to coalitions, over all boxes, under products of laws.
 
-As in coalitions.py, with the mass m_k of the conditions of player k in place of background rows. To
+As in walk.py, with the mass m_k of the conditions of player k in place of background rows. To
 player j an explained row adds, with e_k = 0 for the players k that it fails and 1 for the others,
 
     v ∫ (e_j - m_j) ∏_{k ≠ j} (p e_k + (1 - p) m_k) dP(p),
@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from skattr.kernels.boxes.box_products import mass_on_path
-from skattr.kernels.boxes.coalitions import advance
 from skattr.kernels.boxes.layout import COLUMN, LEFT, go_down, new_path, next_turn, start_walk
+from skattr.kernels.coalitions.walk import advance
 from skattr.kernels.compiled import called, kernel
 
 SLOTS = 4096  # sets of failed players whose sums are remembered within a box, at most

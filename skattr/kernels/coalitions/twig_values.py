@@ -9,8 +9,8 @@ import numpy as np
 
 from skattr.kernels.boxes.bits import lowest, popcount
 from skattr.kernels.boxes.layout import LEFT
-from skattr.kernels.boxes.pending_sums import add_pending, add_to_rows, reserve
-from skattr.kernels.boxes.set_values import (
+from skattr.kernels.coalitions.pending_sums import add_pending, add_to_rows, reserve
+from skattr.kernels.coalitions.set_values import (
     WIDE,
     add_disjoint,
     fill_members,
@@ -19,7 +19,7 @@ from skattr.kernels.boxes.set_values import (
     n_sizes,
     sum_disjoint,
 )
-from skattr.kernels.boxes.twigs import fill_keys, list_background_keys, number_keys
+from skattr.kernels.coalitions.twigs import fill_keys, list_background_keys, number_keys
 from skattr.kernels.compiled import called, inlined
 from skattr.kernels.lines.vectors import load, number, put, spread, store, times_plus
 
