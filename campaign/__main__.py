@@ -22,6 +22,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, metavar="PART")
     parser.add_argument("--cases", type=int, default=200, help="random cases (200)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the first case (0)")
+    parser.add_argument("--jobs", type=int, default=1, help="processes for random cases (1)")
     parser.add_argument("--full", action="store_true", help="large sizes: ten million rows, …")
     parser.add_argument("--axes", nargs="+", help="growth in these only: columns, trees, …")
     parser.add_argument("--minutes", type=float, help="stop a part that takes longer")

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import time
 import warnings
+from collections.abc import Iterator
 
+import joblib
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from campaign.results import Result
 from tests.cases import CASES, COALITIONS, MASSLESS, MEASURES, exists, is_small, make_case
@@ -15,28 +19,69 @@ from tests.helpers.random_cases import groups_of, weights_of
 
 TABLE = MEASURES | COALITIONS | MASSLESS
 SHARED = 8  # consecutive seeds that share a model, which is fitted once
+BLOCK = 25 * SHARED  # cases that a worker takes at a time
+TOLD = 5000  # cases after which a line says how far it is
 
 
 def run(options: argparse.Namespace) -> Result:
-    """Compare `--cases` random cases with the oracle, one for each seed."""
-    result = Result("oracle")
-    for seed in range(options.seed, options.seed + options.cases):
-        name = model_of(seed)
-        kind = "no measure yet"
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                case = make_case(name, seed // SHARED)
-                weight = weights_of(case, seed)
-                kind = measure_of(case, weight, seed)
-                if options.verbose:
-                    print(f"seed {seed}: {name}, {kind}", flush=True)
-                _compare(case, kind, weight, seed)
-            result.check(True, "")
-        except Exception as error:  # any error is a finding
-            result.check(False, f"seed {seed}: {name}, {kind}: {type(error).__name__}: {error}")
-    result.measured = f"seeds {options.seed} to {options.seed + options.cases - 1}"
+    """Compare `--cases` random cases with the oracle, one for each seed, in `--jobs` processes."""
+    result, seconds = Result("oracle"), 0.0
+    last = options.seed + options.cases
+    blocks = list(_blocks(options.seed, last))
+    at_a_time = TOLD // BLOCK
+    with joblib.Parallel(n_jobs=options.jobs) as parallel:
+        for start in range(0, len(blocks), at_a_time):
+            some = blocks[start : start + at_a_time]
+            for part in parallel(joblib.delayed(_block)(seeds, options.verbose) for seeds in some):
+                result.tried += part.tried
+                result.failures += part.failures
+                seconds += float(part.measured)
+            if options.cases > TOLD:
+                print(
+                    f"oracle: {result.tried:,} of {options.cases:,} cases, "
+                    f"{len(result.failures)} failed, {seconds:.0f} s",
+                    flush=True,
+                )
+    result.measured = f"seeds {options.seed} to {last - 1}"
+    if options.jobs > 1:
+        result.measured += f"; {seconds:.0f} s in {options.jobs} processes"
     return result
+
+
+def _blocks(first: int, last: int) -> Iterator[range]:
+    """Yield ranges of seeds; those that share a model stay together."""
+    while first < last:
+        end = min((first // BLOCK + 1) * BLOCK, last)
+        yield range(first, end)
+        first = end
+
+
+def _block(seeds: range, verbose: bool) -> Result:
+    """Compare the cases of some seeds; `measured` is the processor time."""
+    result, start = Result("oracle"), time.process_time()
+    with threadpool_limits(1):  # the models are small: threads would only wait for each other
+        for seed in seeds:
+            _try(seed, verbose, result)
+    result.measured = str(time.process_time() - start)
+    return result
+
+
+def _try(seed: int, verbose: bool, result: Result) -> None:
+    """Compare the case of a seed."""
+    name = model_of(seed)
+    kind = "no measure yet"
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            case = make_case(name, seed // SHARED)
+            weight = weights_of(case, seed)
+            kind = measure_of(case, weight, seed)
+            if verbose:
+                print(f"seed {seed}: {name}, {kind}", flush=True)
+            _compare(case, kind, weight, seed)
+        result.check(True, "")
+    except Exception as error:  # any error is a finding
+        result.check(False, f"seed {seed}: {name}, {kind}: {type(error).__name__}: {error}")
 
 
 def model_of(seed: int) -> str:
