@@ -474,9 +474,8 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
     def _complements(self) -> Callable[[Any], np.ndarray]:
         """Return the function of rows that computes, for each attribution, that of all others."""
         options = self._options()
-        solution = solve_complements(
-            self._solution, self._fitting.pairs, options, self._fitting.fit_of
-        )
+        kept, domain = self._fitting.pairs, self._fitting.domain
+        solution = solve_complements(self._solution, kept, options, domain)
         chosen = range(len(self._attributions))
         return lambda X: solution.values(self._aligned(X), chosen, options).values
 

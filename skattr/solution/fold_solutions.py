@@ -45,10 +45,8 @@ class FoldSolutions(FoldErrors):
     factors: np.ndarray  # (G,) values move by factor · (those of the solution - those of all rows)
     whole: Solution | None  # of the same terms on all rows; None if these are all terms
 
-    @property
-    def n(self) -> int:  # type: ignore[override]
-        """The number of folds."""
-        return len(self.solutions)
+    def __post_init__(self) -> None:
+        self.n = len(self.solutions)
 
     @override
     def errors(self, pieces: Pieces | None, request: Request, values: Values) -> Pair:

@@ -18,26 +18,19 @@ to its m_(g), each for all terms that depend on the rows:
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
 import numpy as np
 
-from skattr._inputs import frames
-from skattr.attributions import Attributions
 from skattr.engines import RunOptions
 from skattr.engines.base import RowFolds
-from skattr.measures.background import Background
 from skattr.measures.base import Measure
-from skattr.pieces import Pieces
-from skattr.solution.terms import Fit, Term
+from skattr.solution.terms import Term
 
 DEFAULT = 32  # folds
 SEED = 0x9E3779B97F4A7C15
-
-FitRows = Callable[[Background], Fit]
 
 
 def _mixed(position: np.ndarray) -> np.ndarray:
@@ -152,39 +145,3 @@ def why_no_folds(folds: Any, terms: list[Term], options: RunOptions) -> str:
     if options.in_parts and way_of(terms) == "deleted":
         return "the background came in parts, and is not kept"
     return ""
-
-
-def prepare_folds(
-    pieces: Pieces,
-    terms: list[Term],
-    attributions: Attributions,
-    options: RunOptions,
-    background: Background,
-    folds: RowFolds,
-    fit_rows: FitRows,
-) -> FoldedTerms:
-    """Prepare the terms that depend on rows on each fold.
-
-    `terms` are those prepared on all rows, `fit_rows` maps rows to the function that fits measures.
-    """
-    way = way_of(terms)
-    joined = joined_terms(terms)
-    prepared, weights = {}, {}
-    for g in np.unique(folds.of_rows).tolist():
-        within = folds.of_rows == g
-        rows = np.flatnonzero(~within if way == "deleted" else within)
-        some = Background(
-            frames.take_rows(background.X, rows), background.weights[rows], pieces.levels
-        )
-        fit = fit_rows(some)
-        copies = [term.on_batch(some, fit) for term in joined]
-        for term, whole in zip(copies, joined, strict=True):
-            if whole.passes:  # else another term has the mean
-                if not term.adds_up:
-                    fit(term.measure)
-                term.prepare(pieces, attributions, options, fit)
-        for term in copies:
-            term.release()
-        prepared[g] = copies
-        weights[g] = float(background.weights[within].sum())
-    return FoldedTerms(way, prepared, weights)

@@ -32,7 +32,9 @@ class BoxSums:
     folds: FoldSums | None = None  # the same for each fold of the background
 
     def __add__(self, other: BoxSums) -> BoxSums:
-        both = self.folds is not None and other.folds is not None
+        folds = None
+        if self.folds is not None and other.folds is not None:
+            folds = self.folds + other.folds
         return BoxSums(
             self.jumps + other.jumps,
             self.constant + other.constant,
@@ -40,7 +42,7 @@ class BoxSums:
             self.box_weights + other.box_weights,
             self.weight + other.weight,
             self.offset,
-            self.folds + other.folds if both else None,  # type: ignore[operator]
+            folds,
         )
 
     def scaled(self, share: float) -> BoxSums:
