@@ -21,7 +21,6 @@ from skattr.kernels.boxes.bits import (
     lowest,
     n_words,
     prefetch,
-    restrict,
     tail,
 )
 from skattr.kernels.boxes.layout import (
@@ -37,7 +36,13 @@ from skattr.kernels.boxes.layout import (
     narrow,
     new_path,
 )
-from skattr.kernels.boxes.one_violation import fill_side, index_rows, new_sets
+from skattr.kernels.boxes.one_violation import (
+    fill_side,
+    index_rows,
+    new_sets,
+    restrict_sets,
+    slot_of,
+)
 from skattr.kernels.compiled import inlined, kernel
 from skattr.kernels.lines.vectors import (
     WIDTH,
@@ -288,6 +293,7 @@ def _walk(table, trees, owners, rows, sums, path, row_sets, by_fold, fold_path):
     for i in range(trees.shape[0]):
         t = trees[i]
         output = roots[t, 1]
+        # written out as in one_violation.py, where the cost of sharing it is noted
         level = np.int64(0)
         node_at[0] = roots[t, 0]
         turn[0] = 0
@@ -314,10 +320,7 @@ def _walk(table, trees, owners, rows, sums, path, row_sets, by_fold, fold_path):
                 move_bounds(k, split, now, saved, bound, saved_bound, last, saved_last, level)
             g = owner[k]
             n = n_sets[level]
-            mine = n if g >= 0 else -1
-            for s in range(1, n):
-                if active[level, s] == g:
-                    mine = s
+            mine = slot_of(active, level, n, g)
             if now == 3:
                 if g >= 0 and not is_set[k]:
                     close_sides(
@@ -332,9 +335,14 @@ def _walk(table, trees, owners, rows, sums, path, row_sets, by_fold, fold_path):
                 level -= 1
                 continue
             child = nodes[node, now]
-            inner = nodes[child, COLUMN] >= 0
-            count = np.int64(0)
-            any_row = False
+            if nodes[child, COLUMN] >= 0:
+                count = restrict_sets(stack, side, active, level, n, mine, g, now)
+                if count > 0:
+                    level += 1
+                    n_sets[level] = count
+                    node_at[level] = child
+                    turn[level] = 0
+                continue
             weight = 0.0
             for s in range(n + (mine == n)):
                 slot = s if s < n else 0
@@ -342,13 +350,6 @@ def _walk(table, trees, owners, rows, sums, path, row_sets, by_fold, fold_path):
                 free = s == mine
                 row = everything if free else level
                 flip = ALL if now == 2 and not free else ZERO
-                if inner:
-                    kept = restrict(stack, level, slot, side, row, flip, count)
-                    any_row |= kept
-                    if kept or s == 0:
-                        active[level + 1, count] = j
-                        count += 1
-                    continue
                 some = weigh_folds(
                     words, side_words, stack, level, slot, side, row, flip, weights, equal,
                     fold_weights,
@@ -375,11 +376,6 @@ def _walk(table, trees, owners, rows, sums, path, row_sets, by_fold, fold_path):
                         add_weights(
                             sides, last[single[j]], output + o, values[box, o], fold_weights
                         )
-            if any_row:
-                level += 1
-                n_sets[level] = count
-                node_at[level] = child
-                turn[level] = 0
 
 
 @kernel
