@@ -21,9 +21,9 @@ from skattr.measures.background import Background, drop_zero_weights
 from skattr.solution.fold_tables import carrier_of
 from skattr.solution.folds import (
     FoldedTerms,
+    dependent_terms,
     folds_of_all,
     folds_of_batch,
-    joined_terms,
     way_of,
 )
 from skattr.solution.planning import fit_to, prepare
@@ -104,12 +104,12 @@ class Plan:
         """
         if folds is None or not self.n_folds or carrier_of(terms) is not None:
             return None
-        way, joined = way_of(terms), joined_terms(terms)
+        way, dependent = way_of(terms), dependent_terms(terms)
         prepared, weights = {}, {}
         for g in np.unique(folds.of_rows).tolist():
             within = folds.of_rows == g
             rows = np.flatnonzero(~within if way == "deleted" else within)
-            prepared[g] = self._prepare_again(joined, background.take(rows))
+            prepared[g] = self._prepare_again(dependent, background.take(rows))
             weights[g] = float(background.weights[within].sum())
         return FoldedTerms(way, prepared, weights)
 

@@ -28,7 +28,7 @@ from skattr.kernels.boxes.fold_tables import fill_errors
 from skattr.pieces import Grid, Pieces
 from skattr.solution.code_tables import CodeTables
 from skattr.solution.fold_errors import FoldErrors, Pair
-from skattr.solution.folds import DEFAULT, joined_terms, why_no_folds
+from skattr.solution.folds import DEFAULT, dependent_terms, why_no_folds
 from skattr.solution.solution import Solution
 from skattr.solution.terms import Term
 from skattr.solution.values import Values
@@ -36,7 +36,7 @@ from skattr.solution.values import Values
 
 def carrier_of(terms: list[Term]) -> Term | None:
     """Return the one term of all that depend on rows whose sums by fold serve them all."""
-    prepared = [term for term in joined_terms(terms) if term.passes]
+    prepared = [term for term in dependent_terms(terms) if term.passes]
     return prepared[0] if len(prepared) == 1 and prepared[0].fold_sums is not None else None
 
 
@@ -156,11 +156,11 @@ def _narrowed(errors: np.ndarray) -> np.ndarray:
 
 def tabulate(solution: Solution) -> TableErrors:
     """Return the tables of errors of a solution whose terms carry folds."""
-    joined, grid = joined_terms(solution.all_terms), solution.model.grid
-    carrier, sums = carrier_of(joined), fold_sums(joined)
+    dependent, grid = dependent_terms(solution.all_terms), solution.model.grid
+    carrier, sums = carrier_of(dependent), fold_sums(dependent)
     assert carrier is not None and sums is not None and grid is not None
-    shift = sum(term.coefficient for term in joined if term is not carrier)
-    mass = sum(term.coefficient * (term.measure.mass or 0.0) for term in joined)
+    shift = sum(term.coefficient for term in dependent if term is not carrier)
+    mass = sum(term.coefficient * (term.measure.mass or 0.0) for term in dependent)
     curves = CurvesByFold((carrier.coefficient, shift), solution.attributions, grid)
     centered = curves.errors(sums, mass) if mass else None
     return TableErrors(sums.n, curves.errors(sums, 0.0), centered, curves, mass)

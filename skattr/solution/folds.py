@@ -94,13 +94,14 @@ class FoldedTerms:
         before: list[list[Term] | None] = [None]
         after: list[list[Term] | None] = [None]
         for terms in alone[:-1]:
-            before.append(_joined(before[-1], terms))
+            before.append(_merge_known(before[-1], terms))
         for terms in alone[:0:-1]:
-            after.append(_joined(terms, after[-1]))
-        return [_joined(a, b) for a, b in zip(before, reversed(after), strict=True)]
+            after.append(_merge_known(terms, after[-1]))
+        return [_merge_known(a, b) for a, b in zip(before, reversed(after), strict=True)]
 
 
-def _joined(a: list[Term] | None, b: list[Term] | None) -> list[Term]:
+def _merge_known(a: list[Term] | None, b: list[Term] | None) -> list[Term]:
+    """Return the terms of both, or of the one there is."""
     both = [terms for terms in (a, b) if terms is not None]
     return reduce(_merged, both)
 
@@ -114,17 +115,17 @@ def depends_on_rows(measure: Measure) -> bool:
     return bool(measure.by_rows or measure.reference().by_rows)
 
 
-def joined_terms(terms: list[Term]) -> list[Term]:
+def dependent_terms(terms: list[Term]) -> list[Term]:
     """Return the terms whose values or references depend on rows."""
     return [term for term in terms if depends_on_rows(term.measure)]
 
 
 def way_of(terms: list[Term]) -> str:
     """Return how the values without a fold are found, see the module."""
-    joined = joined_terms(terms)
-    if all(term.measure.by_rows in ("mean", "") for term in joined):
+    dependent = dependent_terms(terms)
+    if all(term.measure.by_rows in ("mean", "") for term in dependent):
         return "alone"
-    return "merged" if all(term.adds_up for term in joined) else "deleted"
+    return "merged" if all(term.adds_up for term in dependent) else "deleted"
 
 
 def why_no_folds(folds: Any, terms: list[Term], options: RunOptions) -> str:
@@ -137,7 +138,7 @@ def why_no_folds(folds: Any, terms: list[Term], options: RunOptions) -> str:
     for term in of_measure:
         if not term.measure.by_rows and term.measure.no_folds != Measure.no_folds:
             return f"{term.measure!r}: {term.measure.no_folds}"
-    for term in joined_terms(terms):
+    for term in dependent_terms(terms):
         if term.engine.may_estimate(term.measure, options):
             return f"the values of {term.engine.name} are estimates themselves"
         if term.learned_from:

@@ -134,8 +134,8 @@ def add_trees(
     sums: Sums | None = None,
 ) -> Sums:
     """Run a kernel over all trees in fixed blocks, added up in order."""
-    who = owners(attributions, boxes.grid)
-    n_groups = int((who.group > 0).sum())
+    column_owners = owners(attributions, boxes.grid)
+    n_groups = int((column_owners.group > 0).sum())
     n_weights = n_groups + 1 if n_groups else 0
     k = boxes.n_outputs
     n_codes = boxes.grid.offset[-1] if attributions else 0
@@ -150,7 +150,7 @@ def add_trees(
 
     def run(trees: np.ndarray) -> Sums:
         part = empty()
-        walk(boxes.table, trees, who, data, part)
+        walk(boxes.table, trees, column_owners, data, part)
         return part
 
     total = empty() if sums is None else sums

@@ -226,12 +226,12 @@ def _walk(table, trees, owners, rows, binning, sums, path, row_sets, listed):
             child = nodes[node, now]
             g = owner[nodes[node, COLUMN]]
             n = n_sets[level]
-            mine = slot_of(active, level, n, g)
-            last = n + (mine == n)
-            if mine == n:
+            own_slot = slot_of(active, level, n, g)
+            last = n + (own_slot == n)
+            if own_slot == n:
                 active[level, n] = g
             if nodes[child, COLUMN] >= 0:
-                count = restrict_sets(stack, side, active, level, n, mine, g, now)
+                count = restrict_sets(stack, side, active, level, n, own_slot, g, now)
                 if count > 0:
                     level = go_down(child, node_at, turn, level)
                     n_sets[level] = count
@@ -239,7 +239,7 @@ def _walk(table, trees, owners, rows, binning, sums, path, row_sets, listed):
             box = nodes[child, LEFT]
             for s in range(last):
                 slot = s if s < n else 0  # the first condition on g: E_g is A
-                free = s == mine  # the split puts no condition on these rows
+                free = s == own_slot  # the split puts no condition on these rows
                 row = everything if free else level
                 flip = ALL if now == 2 and not free else ZERO
                 if s == 0:

@@ -95,17 +95,17 @@ def index_folds(codes, weights, offset, folds, n_folds):
     rank[order] = np.arange(n) - (np.cumsum(sizes) - sizes)[folds[order]]
     places = ((rank // WORD) * n_folds + folds) * WORD + rank % WORD
     n_places = -(-int(sizes.max()) // WORD) * n_folds * WORD
-    everyone = np.zeros(n_places, np.bool_)
-    everyone[places] = True
-    return index_rows(codes, weights, offset, places, n_places), as_words(everyone)
+    all_rows = np.zeros(n_places, np.bool_)
+    all_rows[places] = True
+    return index_rows(codes, weights, offset, places, n_places), as_words(all_rows)
 
 
-def walk(table, trees, owners, rows, everyone, sums, by_fold):
+def walk(table, trees, owners, rows, all_rows, sums, by_fold):
     """Add the contributions of one block of rows to the boxes of some trees that have splits.
 
     Returns what begins at the first code of each column, and what its missing code gets, (d, k, G).
     """
-    sets = new_sets(table, owners, rows.codes.shape[1], everyone)
+    sets = new_sets(table, owners, rows.codes.shape[1], all_rows)
     levels, d, (_, k, n_folds) = table.depth + 2, len(table.is_set), by_fold.total.shape
     path = FoldPath(
         aligned_zeros(levels + 2 * d + 1, k, n_folds),
@@ -320,7 +320,7 @@ def _walk(table, trees, owners, rows, sums, path, row_sets, by_fold, fold_path):
                 move_bounds(k, split, now, saved, bound, saved_bound, last, saved_last, level)
             g = owner[k]
             n = n_sets[level]
-            mine = slot_of(active, level, n, g)
+            own_slot = slot_of(active, level, n, g)
             if now == 3:
                 if g >= 0 and not is_set[k]:
                     close_sides(
@@ -329,14 +329,14 @@ def _walk(table, trees, owners, rows, sums, path, row_sets, by_fold, fold_path):
                     )  # fmt: skip
                 close_level(
                     level, output, width, place_of(nodes, node, offset, is_set, owner, where),
-                    g if mine == n else -1, level_sums, under,
+                    g if own_slot == n else -1, level_sums, under,
                     fold_jumps, fold_constant, fold_total,
                 )  # fmt: skip
                 level -= 1
                 continue
             child = nodes[node, now]
             if nodes[child, COLUMN] >= 0:
-                count = restrict_sets(stack, side, active, level, n, mine, g, now)
+                count = restrict_sets(stack, side, active, level, n, own_slot, g, now)
                 if count > 0:
                     level += 1
                     n_sets[level] = count
@@ -344,10 +344,10 @@ def _walk(table, trees, owners, rows, sums, path, row_sets, by_fold, fold_path):
                     turn[level] = 0
                 continue
             weight = 0.0
-            for s in range(n + (mine == n)):
+            for s in range(n + (own_slot == n)):
                 slot = s if s < n else 0
                 j = active[level, s] if s < n else g
-                free = s == mine
+                free = s == own_slot
                 row = everything if free else level
                 flip = ALL if now == 2 and not free else ZERO
                 some = weigh_folds(

@@ -179,16 +179,16 @@ def slot_of(active, level, n, g):
 
 
 @inlined
-def restrict_sets(stack, side, active, level, n, mine, g, turn):
+def restrict_sets(stack, side, active, level, n, own_slot, g, turn):
     """Fill the sets of the level below, for a child that has splits; return how many, 0 if empty.
 
-    `mine` is the slot of E_g, which a split on g leaves as it is; the others are restricted.
+    `own_slot` is the slot of E_g, which a split on g leaves as it is; the others are restricted.
     """
     count = np.int64(0)
     any_row = False
-    for s in range(n + (mine == n)):
+    for s in range(n + (own_slot == n)):
         slot = s if s < n else 0  # the first condition on g: E_g is A
-        free = s == mine  # the split puts no condition on these rows
+        free = s == own_slot  # the split puts no condition on these rows
         row = side.shape[0] - 1 if free else level
         flip = ALL if turn == 2 and not free else ZERO
         kept = restrict(stack, level, slot, side, row, flip, count)
@@ -199,14 +199,14 @@ def restrict_sets(stack, side, active, level, n, mine, g, turn):
     return count if any_row else np.int64(0)
 
 
-def new_sets(table, owners, n, everyone=None):
+def new_sets(table, owners, n, all_rows=None):
     """Return the sets at a root, where all of n rows are in A, in the first places by default."""
-    everyone = as_words(np.ones(n, np.bool_)) if everyone is None else everyone
+    all_rows = as_words(np.ones(n, np.bool_)) if all_rows is None else all_rows
     levels = table.depth + 2
     n_slots = min(len(owners.single), table.depth + 1) + 1
-    stack = aligned_zeros(levels, n_slots, len(everyone)).view(np.uint64)
-    stack[0, 0] = everyone
-    side = aligned_zeros(levels + 1, len(everyone)).view(np.uint64)
+    stack = aligned_zeros(levels, n_slots, len(all_rows)).view(np.uint64)
+    stack[0, 0] = all_rows
+    side = aligned_zeros(levels + 1, len(all_rows)).view(np.uint64)
     side[:] = ALL
     return Sets(stack, side, np.zeros((levels, n_slots + 1), np.int32), np.ones(levels, np.int32))
 
@@ -253,9 +253,9 @@ def _walk(table, trees, owners, rows, sums, path, row_sets):
             child = nodes[node, now]
             g = owner[nodes[node, COLUMN]]
             n = n_sets[level]
-            mine = slot_of(active, level, n, g)
+            own_slot = slot_of(active, level, n, g)
             if nodes[child, COLUMN] >= 0:
-                count = restrict_sets(stack, side, active, level, n, mine, g, now)
+                count = restrict_sets(stack, side, active, level, n, own_slot, g, now)
                 if count > 0:
                     level += 1
                     n_sets[level] = count
@@ -263,10 +263,10 @@ def _walk(table, trees, owners, rows, sums, path, row_sets):
                     turn[level] = 0
                 continue
             weight = 0.0
-            for s in range(n + (mine == n)):
+            for s in range(n + (own_slot == n)):
                 slot = s if s < n else 0  # the first condition on g: E_g is A
                 j = active[level, s] if s < n else g
-                free = s == mine  # the split puts no condition on these rows
+                free = s == own_slot  # the split puts no condition on these rows
                 row = everything if free else level
                 flip = ALL if now == 2 and not free else ZERO
                 some = weigh(stack, level, slot, side, row, flip, weights, equal)

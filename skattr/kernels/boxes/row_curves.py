@@ -96,9 +96,9 @@ def _walk(table, trees, owner, single, rows, steps, path, row_sets):
             box = nodes[child, LEFT]
             g = owner[nodes[node, COLUMN]]
             n = n_sets[level]
-            mine = slot_of(active, level, n, g)
+            own_slot = slot_of(active, level, n, g)
             if nodes[child, COLUMN] >= 0:
-                count = restrict_sets(stack, side, active, level, n, mine, g, now)
+                count = restrict_sets(stack, side, active, level, n, own_slot, g, now)
                 if count > 0:
                     level += 1
                     n_sets[level] = count
@@ -107,10 +107,10 @@ def _walk(table, trees, owner, single, rows, steps, path, row_sets):
                 continue
             # the rows of A, which the split restricts
             all_flip = ALL if now == 2 else ZERO
-            for s in range(n + (mine == n)):
+            for s in range(n + (own_slot == n)):
                 slot = s if s < n else 0  # the first condition on g: E_g is A
                 j = active[level, s] if s < n else g
-                free = s == mine  # the split puts no condition on these rows
+                free = s == own_slot  # the split puts no condition on these rows
                 row = everything if free else level
                 flip = all_flip if not free else ZERO
                 if s == 0:
