@@ -25,7 +25,8 @@ from skattr.explainer import MeasureExplainer
 from skattr.solution.ice import curves_of_rows
 from skattr.solution.nearest import (
     Column,
-    Found,
+    Condition,
+    NewValue,
     nearest_date,
     nearest_level,
     nearest_number,
@@ -39,8 +40,6 @@ ALREADY = "already there"
 NONE = "no value of this column does"
 NONE_SEEN = "no value of the background does"
 UNSEEN = "no background row has such a value"
-
-Met = Callable[[np.ndarray], np.ndarray]  # values (m, k) → whether the target is reached, (m,)
 
 
 def counterfactual(
@@ -91,8 +90,8 @@ def counterfactual(
     >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
     >>> tree = DecisionTreeRegressor().fit(X, [0.0, 1.0, 2.0, 5.0])
     >>> explainer = skattr.MeasureExplainer(tree).fit(X)
-    >>> found = skattr.counterfactual(explainer, X[0], 1.5)
-    >>> found[["column", "from", "to", "after", "note"]]
+    >>> changes = skattr.counterfactual(explainer, X[0], 1.5)
+    >>> changes[["column", "from", "to", "after", "note"]]
       column  from   to  after                          note
     0     x0   0.0  0.5    2.0
     1     x1   0.0  NaN    NaN  no value of this column does
@@ -159,7 +158,7 @@ class Goal:
             raise ValueError(f"there are several outputs: choose output= from {names}")
         return cls(number, [0 if output is None else position(output, names, "output", "output")])
 
-    def met_by(self, before: np.ndarray) -> Met:
+    def condition(self, before: np.ndarray) -> Condition:
         """Return the function that tells which predictions reach the target; `before` is (k,)."""
         if self.number is not None:
             o, number, rises = self.outputs[0], self.number, before[self.outputs[0]] < self.number
@@ -182,19 +181,19 @@ def _lines(
     lines = []
     for i, (label, one) in enumerate(zip(curves.index, curves.each(), strict=True)):
         value, before = values[i], predictions[i]
-        met = goal.met_by(before)
+        reached = goal.condition(before)
         start = (label, curves.feature, value)
-        if met(before[None])[0]:
+        if reached(before[None])[0]:
             shown = goal.shown(before)
             line = (*start, value, 0.0, shown, shown, column.share_of(value), ALREADY)
             lines.append((i, line))
             continue
-        found: list[Found] = _search(one, column)(one, column, value, met)
-        if not found:
+        new_values: list[NewValue] = _search(one, column)(one, column, value, reached)
+        if not new_values:
             note = NONE if one.kind in ("steps", "linear", "levels") else NONE_SEEN
             empty = (None, np.nan, goal.shown(before), np.nan, np.nan)
             lines.append((i, (*start, *empty, note)))
-        for each in found:
+        for each in new_values:
             differs = one.kind != "levels" and (column.dtype is not None or column.of_dates)
             change = each.to - value if differs else np.nan
             note = UNSEEN if each.share == 0 else ""
@@ -204,7 +203,7 @@ def _lines(
     return lines
 
 
-def _search(curve: Any, column: Column) -> Callable[..., list[Found]]:
+def _search(curve: Any, column: Column) -> Callable[..., list[NewValue]]:
     if curve.kind == "levels":
         return nearest_level
     if column.dtype is not None:

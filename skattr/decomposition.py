@@ -86,6 +86,15 @@ class Decomposition:
         """Return shares and strengths in one table, with the columns of `strength`.
 
         The rows of kind "share" come first; their names are in the column `first`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skattr import MeasureExplainer, decompose
+        >>> X = np.array([[0.0, 1.0], [2.0, 3.0]])
+        >>> explainer = MeasureExplainer(lambda X: X[:, 0] * X[:, 1]).fit(X)
+        >>> decompose(explainer, X).to_frame().columns.tolist()
+        ['kind', 'first', 'second', 'H2', 'share']
         """
         shares = self.shares.to_frame("share") if self.shares.ndim == 1 else self.shares
         top = shares.set_axis(self._columns("share"), axis=1).rename_axis("first").reset_index()
@@ -100,6 +109,17 @@ class Decomposition:
         ----------
         output : str or int, optional
             One of several outputs, by name or position; by default the largest over all of them.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skattr import MeasureExplainer, decompose
+        >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+        >>> explainer = MeasureExplainer(lambda X: X[:, 0] * X[:, 1]).fit(X)
+        >>> decompose(explainer, X).pairs()
+        first  second
+        x0     x1        0.333333
+        Name: H2, dtype: float64
         """
         pairs = self.strength[self.strength["kind"] == "pair"]
         names = self._columns("H2") if output is None else [self._columns("H2")[self._at(output)]]

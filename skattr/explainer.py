@@ -189,6 +189,15 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         Returns
         -------
         self
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skattr import MeasureExplainer
+        >>> X = np.array([[0.0, 1.0], [2.0, 3.0]])
+        >>> explainer = MeasureExplainer(lambda X: X[:, 0] * X[:, 1], "partial_dependence").fit(X)
+        >>> explainer.base_value_
+        3.0
         """
         measures, X, weights = self._begin(X, y, sample_weight)
         self._finish(self._fitting.fit(measures, X, weights, self._options()))
@@ -235,6 +244,19 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         Returns
         -------
         Explanation
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skattr import MeasureExplainer
+        >>> X = np.array([[0.0, 1.0], [2.0, 3.0]])
+        >>> explainer = MeasureExplainer(lambda X: X[:, 0] * X[:, 1], "partial_dependence").fit(X)
+        >>> explainer.explain(X).values
+        array([[0., 1.],
+               [4., 3.]])
+        >>> explainer.explain(X, features=["x1"]).values
+        array([[1.],
+               [3.]])
         """
         check_is_fitted(self)
         check_flag("predictions", predictions)
@@ -293,6 +315,16 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         ----------
         X : DataFrame or array (n, d)
             The rows.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skattr import MeasureExplainer
+        >>> X = np.array([[0.0, 1.0], [2.0, 3.0]])
+        >>> explainer = MeasureExplainer(lambda X: X[:, 0] * X[:, 1], "partial_dependence").fit(X)
+        >>> explainer.transform(X)
+        array([[0., 1.],
+               [4., 3.]])
         """
         check_is_fitted(self)
         chosen = range(len(self._attributions))
@@ -306,6 +338,15 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         ----------
         input_features : list of str, optional
             Checked against those of `fit`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skattr import MeasureExplainer
+        >>> X = np.array([[0.0, 1.0], [2.0, 3.0]])
+        >>> explainer = MeasureExplainer(lambda X: X[:, 0] * X[:, 1], "partial_dependence").fit(X)
+        >>> explainer.get_feature_names_out()
+        array(['x0', 'x1'], dtype=object)
         """
         check_is_fitted(self)
         labels = _check_feature_names_in(self, input_features)
@@ -329,6 +370,17 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
             The column, by name or, if no column has that name, by position.
         output : str or int, optional
             One of several outputs; all by default.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.tree import DecisionTreeRegressor
+        >>> from skattr import MeasureExplainer
+        >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+        >>> tree = DecisionTreeRegressor().fit(X, [0.0, 1.0, 2.0, 5.0])
+        >>> explainer = MeasureExplainer(tree).fit(X)
+        >>> explainer.curve("x0")([0.0, 1.0])
+        array([-1.5,  1.5])
         """
         check_is_fitted(self)
         curve = column_curve(self._solution, self._fitting.seen, feature, self._options())
@@ -346,6 +398,18 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
             The rows.
         feature : label or int
             The column, by name or, if no column has that name, by position.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.tree import DecisionTreeRegressor
+        >>> from skattr import MeasureExplainer
+        >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+        >>> tree = DecisionTreeRegressor().fit(X, [0.0, 1.0, 2.0, 5.0])
+        >>> explainer = MeasureExplainer(tree).fit(X)
+        >>> explainer.ice(X[:2], "x0")([0.0, 1.0])
+        array([[0., 2.],
+               [1., 5.]])
         """
         check_is_fitted(self)
         return ice(self._solution, self._fitting.seen, self._aligned(X), X, feature)
@@ -474,9 +538,8 @@ class MeasureExplainer(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
     def _complements(self) -> Callable[[Any], np.ndarray]:
         """Return the function of rows that computes, for each attribution, that of all others."""
         options = self._options()
-        solution = solve_complements(
-            self._solution, self._fitting.pairs, options, self._fitting.fit_of
-        )
+        kept, domain = self._fitting.pairs, self._fitting.domain
+        solution = solve_complements(self._solution, kept, options, domain)
         chosen = range(len(self._attributions))
         return lambda X: solution.values(self._aligned(X), chosen, options).values
 

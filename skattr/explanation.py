@@ -241,6 +241,17 @@ class Explanation:
 
         `output` is its name or, if no output has that name, its position. The class 1 has the name
         "1", so `select(1)` is that class whatever its position.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> from skattr import MeasureExplainer
+        >>> X, y = load_iris(return_X_y=True, as_frame=True)
+        >>> tree = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y)
+        >>> explainer = MeasureExplainer(tree).fit(X)
+        >>> explainer.explain(X).select("2").values.shape
+        (150, 4)
         """
         names = self.output_names
         if isinstance(output, Hashable) and str(output) in names:
@@ -264,7 +275,18 @@ class Explanation:
         )
 
     def centered(self) -> Explanation:
-        """Return the explanation with values - offset, and offset 0."""
+        """Return the explanation with values - offset, and offset 0.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skattr import MeasureExplainer
+        >>> X = np.array([[0.0, 1.0], [2.0, 3.0]])
+        >>> explainer = MeasureExplainer(lambda X: X[:, 0] * X[:, 1], "partial_dependence").fit(X)
+        >>> explainer.explain(X).centered().values
+        array([[-3., -2.],
+               [ 1.,  0.]])
+        """
         error = self.std_error if self.centered_error is None else self.centered_error
         return replace(
             self,
@@ -311,6 +333,17 @@ class Explanation:
         measures it is not 0. If these are pairs, it is what single values and pairs together leave.
         A Series named `remainder_name`, or for several outputs a DataFrame
         with one column per output.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skattr import MeasureExplainer
+        >>> X = np.array([[0.0, 1.0], [2.0, 3.0]])
+        >>> explainer = MeasureExplainer(lambda X: X[:, 0] * X[:, 1]).fit(X)
+        >>> explainer.explain(X).remainder()
+        0    2.0
+        1    2.0
+        Name: interactions, dtype: float64
         """
         if self.predictions is None:
             raise ValueError("the remainder needs the predictions: explain(X, predictions=True)")
@@ -330,7 +363,19 @@ class Explanation:
         return singles if self.shared else np.concatenate([singles, values], axis=1)
 
     def adds_up(self) -> bool:
-        """Return whether the values of each row add up to its prediction, up to rounding."""
+        """Return whether the values of each row add up to its prediction, up to rounding.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skattr import MeasureExplainer
+        >>> X = np.array([[0.0, 1.0], [2.0, 3.0]])
+        >>> explainer = MeasureExplainer(lambda X: X[:, 0] * X[:, 1]).fit(X)
+        >>> explainer.explain(X).adds_up()
+        False
+        >>> explainer.with_measure("shapley").explain(X).adds_up()
+        True
+        """
         if self.predictions is None:
             raise ValueError("adds_up needs the predictions: explain(X, predictions=True)")
         sizes = np.abs(self._explained()).sum(axis=1) + np.abs(self.predictions)
@@ -384,6 +429,17 @@ class Explanation:
             high. An error of the approximation, `std_error`, is not part of it.
         level : float, default=0.95
             The level of the interval from `low` to `high`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skattr import MeasureExplainer
+        >>> X = np.array([[0.0, 1.0], [2.0, 3.0]])
+        >>> explainer = MeasureExplainer(lambda X: X[:, 0] * X[:, 1]).fit(X)
+        >>> explainer.explain(X).importance()
+        x0    2.0
+        x1    1.0
+        Name: importance, dtype: float64
         """
         check_flag("error", error)
         level = check_level(level)
@@ -453,17 +509,49 @@ class Explanation:
             `value`, `std_error` (NaN where exact) and, if it is known, `background_error`. It takes
             about 140 bytes per value while it is made: for millions of values, make it in parts,
             `explanation[:100_000]`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skattr import MeasureExplainer
+        >>> X = np.array([[0.0, 1.0], [2.0, 3.0]])
+        >>> explainer = MeasureExplainer(lambda X: X[:, 0] * X[:, 1]).fit(X)
+        >>> explainer.explain(X).to_frame()
+            x0   x1
+        0 -3.0 -2.0
+        1  1.0  0.0
+        >>> explainer.explain(X).to_frame(tidy=True)
+           row      output feature  data  value  std_error
+        0    0  prediction      x0   0.0   -3.0        NaN
+        1    0  prediction      x1   1.0   -2.0        NaN
+        2    1  prediction      x0   2.0    1.0        NaN
+        3    1  prediction      x1   3.0    0.0        NaN
         """
         check_flag("tidy", tidy)
         return tidy_frame(self) if tidy else wide_frame(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything to one .npz file (a JSON header and arrays, no pickle), whole or not."""
+        """Write everything to one .npz file (a JSON header and arrays, no pickle), whole or not.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skattr import MeasureExplainer
+        >>> X = np.array([[0.0, 1.0], [2.0, 3.0]])
+        >>> explainer = MeasureExplainer(lambda X: X[:, 0] * X[:, 1]).fit(X)
+        >>> explainer.explain(X).save("values.npz")  # doctest: +SKIP
+        """
         write(path, vars(self))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Explanation:
-        """Read what `save` wrote, bit for bit; any other file raises a ValueError."""
+        """Read what `save` wrote, bit for bit; any other file raises a ValueError.
+
+        Examples
+        --------
+        >>> from skattr import Explanation
+        >>> Explanation.load("values.npz").values  # doctest: +SKIP
+        """
         fields = read(path)
         try:
             singles = fields.pop("singles")

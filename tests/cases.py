@@ -281,7 +281,7 @@ NETWORKS = {
 
 def trees_and_lines():
     """A vote of unlike models, each with an engine of its own."""
-    forest = RandomForestRegressor(3, max_leaf_nodes=6)
+    forest = RandomForestRegressor(3, max_leaf_nodes=6, random_state=0)
     return VotingRegressor([("ridge", Ridge()), ("forest", forest)], weights=[1, 3])
 
 

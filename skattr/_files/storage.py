@@ -20,6 +20,7 @@ from pandas.tseries.frequencies import to_offset
 
 from skattr._files.archives import Archive
 from skattr._files.writing import whole_file
+from skattr._inputs import frames
 from skattr._utils.messages import brief
 from skattr._version import __version__
 
@@ -352,6 +353,10 @@ class PicklableTable:
 
     def __init__(self, X: Any) -> None:
         self.X = X
+
+    def __add__(self, other: PicklableTable) -> PicklableTable:
+        """Return the rows of both."""
+        return PicklableTable(frames.concatenate([self.X, other.X]))
 
     def __getstate__(self) -> dict:
         if isinstance(self.X, np.ndarray):

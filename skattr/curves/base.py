@@ -28,6 +28,10 @@ class Function(ABC):
 
     partial = False
 
+    def added_to(self, base: Any, factor: float) -> Any:
+        """Return base + factor · self if both are functions of codes (`by_code`), else None."""
+        return None
+
     @abstractmethod
     def at_rows(
         self, codes: np.ndarray | None, X: Any, columns: tuple[int, ...]

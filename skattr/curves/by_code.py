@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,29 @@ from skattr.curves.base import NO_ROWS, ColumnFunction
 from skattr.pieces import Grid
 
 
-class Constant(ColumnFunction):
+class CodeFunction(ColumnFunction):
+    """A constant or a function of a column's code: the sum of both is one of them."""
+
+    values: np.ndarray  # (1, k) or (n_codes, k)
+
+    @abstractmethod
+    def with_values(self, values: np.ndarray) -> CodeFunction:
+        """Return the function with other values."""
+
+    def __mul__(self, factor: float) -> CodeFunction:
+        return self.with_values(self.values * factor)
+
+    __rmul__ = __mul__
+
+    def __add__(self, other: CodeFunction) -> CodeFunction:
+        return self.with_values(self.values + other.values)
+
+    @override
+    def added_to(self, base: CodeFunction, factor: float) -> CodeFunction:
+        return base + factor * self
+
+
+class Constant(CodeFunction):
     """A constant: a step function without jumps.
 
     Parameters
@@ -27,17 +50,13 @@ class Constant(ColumnFunction):
     def __init__(self, values: np.ndarray) -> None:
         self.values = values
 
-    def __mul__(self, factor: float) -> Constant:
-        return Constant(self.values * factor)
-
-    __rmul__ = __mul__
-
-    def __add__(self, other: Constant | ByCode) -> Constant | ByCode:
-        return other.with_values(self.values + other.values)
-
+    @override
     def with_values(self, values: np.ndarray) -> Constant:
-        """Return the function with other values."""
         return Constant(values)
+
+    @override
+    def __add__(self, other: CodeFunction) -> CodeFunction:
+        return other.with_values(self.values + other.values)
 
     @override
     def at(self, codes: np.ndarray | None, values: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -55,7 +74,7 @@ class Constant(ColumnFunction):
         return pd.DataFrame(step), self.values
 
 
-class ByCode(ColumnFunction):
+class ByCode(CodeFunction):
     """Values by code.
 
     Parameters
@@ -72,16 +91,8 @@ class ByCode(ColumnFunction):
         self.k = k
         self.values = values
 
-    def __mul__(self, factor: float) -> ByCode:
-        return self.with_values(self.values * factor)
-
-    __rmul__ = __mul__
-
-    def __add__(self, other: Constant | ByCode) -> ByCode:
-        return self.with_values(self.values + other.values)
-
+    @override
     def with_values(self, values: np.ndarray) -> ByCode:
-        """Return the function with other values."""
         return ByCode(self.grid, self.k, values)
 
     @property

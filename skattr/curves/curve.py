@@ -261,6 +261,20 @@ class Curve:
         level may have too. If the model distinguishes None from NaN, there are the rows "missing
         (None)" and "missing (NaN)". If the model does not keep the names of levels (catboost), the
         table has the levels of the background, and "any other" only if these are all.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.tree import DecisionTreeRegressor
+        >>> from skattr import MeasureExplainer
+        >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+        >>> tree = DecisionTreeRegressor().fit(X, [0.0, 1.0, 2.0, 5.0])
+        >>> explainer = MeasureExplainer(tree).fit(X)
+        >>> explainer.curve("x1").to_frame()
+           lower  upper   closed  value
+        0   -inf    0.5    right   -1.0
+        1    0.5    inf    right    1.0
+        2    NaN    NaN  missing    1.0
         """
         frame, values = self._table
         return with_values(frame, values[:, self._outputs], self.output_names)

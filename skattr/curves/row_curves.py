@@ -125,6 +125,17 @@ class Curves:
         ----------
         output : str or int
             The name of the output, or its position.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> from skattr import MeasureExplainer
+        >>> X, y = load_iris(return_X_y=True, as_frame=True)
+        >>> tree = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y)
+        >>> explainer = MeasureExplainer(tree).fit(X)
+        >>> explainer.ice(X[:3], "petal width (cm)").select("2")([0.2, 1.9]).shape
+        (3, 2)
         """
         o = position(output, list(self.output_names), "select", "output")
         one = copy(self)
@@ -211,6 +222,20 @@ class Curves:
         """Return all curves as one table: `row`, then the columns of `Curve.to_frame`.
 
         Several outputs have one column `value_<output>` each.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.tree import DecisionTreeRegressor
+        >>> from skattr import MeasureExplainer
+        >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+        >>> tree = DecisionTreeRegressor().fit(X, [0.0, 1.0, 2.0, 5.0])
+        >>> explainer = MeasureExplainer(tree).fit(X)
+        >>> explainer.ice(X[:1], "x0").to_frame()
+           row  lower  upper   closed  value
+        0    0   -inf    0.5    right    0.0
+        1    0    0.5    inf    right    2.0
+        2    0    NaN    NaN  missing    2.0
         """
         parts = []
         for label, (frame, values) in zip(self.index, self.tables(), strict=True):

@@ -9,7 +9,7 @@ import numpy as np
 
 from skattr.curves.base import ColumnFunction
 from skattr.curves.by_bin import ByCodeAndBin, SumByCodeAndBin
-from skattr.curves.by_code import ByCode, Constant
+from skattr.curves.by_code import CodeFunction
 from skattr.curves.linear import PiecewiseLinear, SumOfLines
 
 SUMS: dict[type, Callable[..., Any]] = {
@@ -19,7 +19,7 @@ SUMS: dict[type, Callable[..., Any]] = {
 
 
 def add_up(
-    base: Constant | ByCode,
+    base: CodeFunction,
     parts: list[tuple[float, ColumnFunction]],
     integrate: Callable[[Any], np.ndarray],
 ) -> ColumnFunction | None:

@@ -70,7 +70,20 @@ class Surface:
         self._alone = False  # whether it is the interaction alone
 
     def select(self, output: str | int) -> Surface:
-        """Return the surface of one output, given by its name or its position."""
+        """Return the surface of one output, given by its name or its position.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> from skattr import MeasureExplainer
+        >>> X, y = load_iris(return_X_y=True, as_frame=True)
+        >>> tree = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y)
+        >>> explainer = MeasureExplainer(tree).fit(X)
+        >>> surface = explainer.surface("petal width (cm)", "petal length (cm)")
+        >>> surface.select("2").output_names
+        ('2',)
+        """
         o = position(output, list(self.output_names), "select", "output")
         one = copy(self)
         one.output_names = self.output_names[o : o + 1]
@@ -80,7 +93,17 @@ class Surface:
         return one
 
     def interaction(self) -> Surface:
-        """Return the surface of what both columns do together beyond each alone."""
+        """Return the surface of what both columns do together beyond each alone.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skattr import MeasureExplainer
+        >>> X = np.array([[0.0, 1.0], [2.0, 3.0]])
+        >>> explainer = MeasureExplainer(lambda X: X[:, 0] * X[:, 1], "partial_dependence").fit(X)
+        >>> explainer.surface("x0", "x1").interaction()([1.0, 2.0], [4.0, 5.0])
+        array([1., 4.])
+        """
         alone = copy(self)
         alone.offset = np.zeros_like(self.offset)
         alone._alone = True
@@ -109,6 +132,16 @@ class Surface:
         ----------
         a, b : array (m_a,) and array (m_b,)
             The values of both columns.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skattr import MeasureExplainer
+        >>> X = np.array([[0.0, 1.0], [2.0, 3.0]])
+        >>> explainer = MeasureExplainer(lambda X: X[:, 0] * X[:, 1], "partial_dependence").fit(X)
+        >>> explainer.surface("x0", "x1").grid([1.0, 2.0], [5.0, 6.0, 7.0])
+        array([[ 5.,  6.,  7.],
+               [10., 12., 14.]])
         """
         first, second = self._values(a, b)
         of_a, of_b = self._alone_at(first, second)
@@ -128,6 +161,17 @@ class Surface:
         DataFrame
             One row per combination: the values `a` and `b` or the cells, and the `value`, or one
             column `value_<output>` each for several outputs.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skattr import MeasureExplainer
+        >>> X = np.array([[0.0, 1.0], [2.0, 3.0]])
+        >>> explainer = MeasureExplainer(lambda X: X[:, 0] * X[:, 1], "partial_dependence").fit(X)
+        >>> explainer.surface("x0", "x1").to_frame([1.0, 2.0], [5.0])
+             a    b  value
+        0  1.0  5.0    5.0
+        1  2.0  5.0   10.0
         """
         if (a is None) != (b is None):
             raise ValueError("to_frame needs the values of both columns, or of none")

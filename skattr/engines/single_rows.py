@@ -64,7 +64,7 @@ def row_functions(pieces: Pieces, rows: Rows, columns: list[int], points: dict) 
 
 def _steps(pieces: Pieces, rows: Rows, columns: list[int]) -> dict[int, ColumnFunction]:
     """Return the steps of boxes, or of a link of boxes; one pass for all columns."""
-    boxes = pieces.inner if isinstance(pieces, Linked) else pieces
+    boxes = pieces.before_link
     if not isinstance(boxes, Boxes):
         return {}
     assert rows.codes is not None
@@ -76,8 +76,7 @@ def _steps(pieces: Pieces, rows: Rows, columns: list[int]) -> dict[int, ColumnFu
         for start in range(0, len(rows.X), steps.block_size()):
             _, steps_of_columns = steps.of(rows.codes[:, start : start + steps.block_size()])
             for k, values in steps_of_columns:
-                linked = pieces.link(values) if isinstance(pieces, Linked) else values
-                blocks[k].append(_columns(linked))
+                blocks[k].append(_columns(pieces.linked(values)))
         for k, parts in blocks.items():
             values = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
             result[k] = ByCode(boxes.grid, k, values)

@@ -29,6 +29,10 @@ class Background:
     def __len__(self) -> int:
         return len(self.weights)
 
+    def take(self, rows: np.ndarray) -> Background:
+        """Return some of the rows."""
+        return Background(frames.take_rows(self.X, rows), self.weights[rows], self.levels)
+
     def column(self, k: int) -> Any:
         """Return the values of column k."""
         return frames.column(self.X, k)

@@ -58,6 +58,8 @@ class Measure(BaseEstimator):
         Whether all that it learns of the background is the range of each column of numbers.
     effect : str
         What the measure minus the mean prediction is called.
+    mean_law : str
+        The law of the background of which it is the `Expectation`, "" if it is none.
     background_ : Background or None
         The data of `fit`, until `release`.
     domain_ : dict
@@ -89,6 +91,7 @@ class Measure(BaseEstimator):
     no_folds = "it does not depend on the rows of the background, at most on their range"
     of_ranges = False
     effect = ""
+    mean_law = ""
     dependent_: tuple[tuple[int, int, float], ...] = ()
     __array_ufunc__ = None  # so that numpy scalars call our `__rmul__`
 

@@ -101,6 +101,11 @@ class Expectation(Measure):
         return ("rows",) if self.law in ("joint", "corner") else ("factors",)
 
     @property
+    def mean_law(self) -> str:  # type: ignore[override]
+        """The law itself."""
+        return self.law
+
+    @property
     def adds_up(self) -> bool:  # type: ignore[override]
         """Whether batches give the result of one fit."""
         return self.law != "corner"

@@ -46,6 +46,19 @@ class Pieces(ABC):
         return (self,)
 
     @property
+    def before_link(self) -> Pieces:
+        """The pieces whose outputs a link takes, or these if there is no link."""
+        return self
+
+    def linked(self, margins: np.ndarray) -> np.ndarray:
+        """Return f, (k, …), where the outputs of `before_link` are margins (m, …)."""
+        return margins
+
+    def outputs(self, margins: np.ndarray) -> np.ndarray:
+        """Return f, (n, k), where the outputs of `before_link` are margins (n, m)."""
+        return margins
+
+    @property
     def n_outputs(self) -> int:
         """Number of outputs, k."""
         return len(self.output.names)

@@ -56,8 +56,17 @@ class Linked(Pieces):
         """The grid of the inner pieces."""
         return self.inner.grid
 
+    @property
+    @override
+    def before_link(self) -> Pieces:
+        return self.inner
+
+    @override
+    def linked(self, margins: np.ndarray) -> np.ndarray:
+        return self.link(margins)
+
+    @override
     def outputs(self, margins: np.ndarray) -> np.ndarray:
-        """Return the outputs, (n, k), at margins (n, m)."""
         return self.link(margins.T.copy()).T
 
     @override

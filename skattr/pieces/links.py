@@ -17,15 +17,12 @@ from skattr._typing import override
 
 
 class Link(ABC):
-    """A function of the margins: what the model predicts is this function of sums of pieces.
+    """A function of the margins: what the model predicts is this function of sums of pieces."""
 
-    Attributes
-    ----------
-    name : str
-        The function in words.
-    """
-
-    name: str
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The function in words."""
 
     @abstractmethod
     def __call__(self, margins: np.ndarray) -> np.ndarray:
@@ -40,8 +37,13 @@ class Link(ABC):
 class Function(Link):
     """A function with as many outputs as margins: of each by itself, or of all of them."""
 
-    name: str
+    label: str
     function: Callable[[np.ndarray], np.ndarray]
+
+    @property
+    @override
+    def name(self) -> str:
+        return self.label
 
     @override
     def __call__(self, margins: np.ndarray) -> np.ndarray:
@@ -55,8 +57,8 @@ class TwoClasses(Link):
     positive: Link
 
     @property
-    def name(self) -> str:  # type: ignore[override]
-        """The link of the second class."""
+    @override
+    def name(self) -> str:
         return self.positive.name
 
     @override
@@ -76,8 +78,8 @@ class Normalised(Link):
     parts: Link
 
     @property
-    def name(self) -> str:  # type: ignore[override]
-        """The link of the parts."""
+    @override
+    def name(self) -> str:
         return f"{self.parts.name}, as shares"
 
     @override
@@ -96,8 +98,8 @@ class Chain(Link):
     then: Link
 
     @property
-    def name(self) -> str:  # type: ignore[override]
-        """Both links, in the order in which they are applied."""
+    @override
+    def name(self) -> str:
         return f"{self.first.name}, then {self.then.name}"
 
     @override
@@ -116,8 +118,8 @@ class SideBySide(Link):
     members: Sequence[tuple[slice, Link]]  # the margins of each member, and its link
 
     @property
-    def name(self) -> str:  # type: ignore[override]
-        """The links of the members."""
+    @override
+    def name(self) -> str:
         return _names(link for _, link in self.members)
 
     @override
@@ -133,8 +135,8 @@ class WeightedSum(Link):
     weights: Sequence[float]
 
     @property
-    def name(self) -> str:  # type: ignore[override]
-        """The links of the members."""
+    @override
+    def name(self) -> str:
         return (
             f"the mean of {len(self.members)} members behind {_names(m for _, m in self.members)}"
         )
@@ -162,8 +164,8 @@ class Placed(Link):
     k: int
 
     @property
-    def name(self) -> str:  # type: ignore[override]
-        """The other link."""
+    @override
+    def name(self) -> str:
         return self.link.name
 
     @override
@@ -181,8 +183,8 @@ class Selected(Link):
     columns: tuple[int, ...]
 
     @property
-    def name(self) -> str:  # type: ignore[override]
-        """The other link."""
+    @override
+    def name(self) -> str:
         return self.link.name
 
     @override

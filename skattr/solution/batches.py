@@ -18,8 +18,14 @@ from skattr.engines import RunOptions
 from skattr.engines.backgrounds import find_moments
 from skattr.engines.base import RowFolds
 from skattr.measures.background import Background, drop_zero_weights
-from skattr.solution.fold_tables import carries_folds
-from skattr.solution.folds import FoldedTerms, folds_of_all, folds_of_batch, prepare_folds
+from skattr.solution.fold_tables import carrier_of
+from skattr.solution.folds import (
+    FoldedTerms,
+    dependent_terms,
+    folds_of_all,
+    folds_of_batch,
+    way_of,
+)
 from skattr.solution.planning import fit_to, prepare
 from skattr.solution.read_model import ReadModel
 from skattr.solution.seen import SeenColumns, columns_without_table
@@ -96,12 +102,29 @@ class Plan:
 
         None if there are no folds, or if the states of the terms have them already.
         """
-        if folds is None or not self.n_folds or carries_folds(terms):
+        if folds is None or not self.n_folds or carrier_of(terms) is not None:
             return None
-        return prepare_folds(
-            self.model.pieces, terms, self.attributions, self.options, background, folds,
-            self._fit_rows,
-        )  # fmt: skip
+        way, dependent = way_of(terms), dependent_terms(terms)
+        prepared, weights = {}, {}
+        for g in np.unique(folds.of_rows).tolist():
+            within = folds.of_rows == g
+            rows = np.flatnonzero(~within if way == "deleted" else within)
+            prepared[g] = self._prepare_again(dependent, background.take(rows))
+            weights[g] = float(background.weights[within].sum())
+        return FoldedTerms(way, prepared, weights)
+
+    def _prepare_again(self, terms: list[Term], background: Background) -> list[Term]:
+        """Prepare terms that are prepared already on other rows."""
+        fit = self._fit_rows(background)
+        copies = [term.on_batch(background, fit) for term in terms]
+        for term, known in zip(copies, terms, strict=True):
+            if known.passes:  # else another term has the mean
+                if not term.adds_up:
+                    fit(term.measure)
+                term.prepare(self.model.pieces, self.attributions, self.options, fit)
+        for term in copies:
+            term.release()
+        return copies
 
     def _fit_rows(self, background: Background) -> Fit:
         return fit_to(background, self.domain, self.attributions)

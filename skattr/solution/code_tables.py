@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from skattr.attributions import Attributions
-from skattr.curves.by_code import ByCode, Constant
+from skattr.curves.by_code import ByCode, CodeFunction, Constant
 from skattr.engines import Rows
 from skattr.kernels import lookup
 from skattr.pieces import Grid
@@ -24,7 +24,7 @@ class CodeTables:
 
     @classmethod
     def of(
-        cls, bases: Sequence[Constant | ByCode], grid: Grid | None, attributions: Attributions
+        cls, bases: Sequence[CodeFunction], grid: Grid | None, attributions: Attributions
     ) -> CodeTables:
         """Concatenate functions; a constant is repeated for each code of the column."""
         where = np.full((2, len(bases)), -1, np.int64)
@@ -49,7 +49,7 @@ class CodeTables:
             result[:, i] = self.constants[chosen[i]]
         return result
 
-    def base(self, a: int, grid: Grid | None) -> Constant | ByCode:
+    def base(self, a: int, grid: Grid | None) -> CodeFunction:
         """Return one of the functions."""
         k, start = self.where[:, a]
         if k < 0:

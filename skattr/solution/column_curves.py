@@ -8,7 +8,6 @@ from typing import Any
 
 from skattr._inputs import frames
 from skattr._inputs.checks import position
-from skattr.attributions import Attributions
 from skattr.curves import Curve
 from skattr.curves.background import BackgroundErrors
 from skattr.curves.base import ColumnFunction
@@ -22,7 +21,7 @@ from skattr.solution.solution import Solution
 def column_curve(solution: Solution, seen: SeenColumns, feature: Any, options: RunOptions) -> Curve:
     """Return the attribution of a column, given by name or position, as a function of its value."""
     model = solution.model
-    a = _attribution(feature, solution.attributions, model.names)
+    a = _attribution(feature, solution)
     (k,) = solution.attributions[a]
     row_terms = [repr(t.measure) for t in solution.terms if t.measure.depends == "row"]
     if row_terms:
@@ -53,18 +52,24 @@ def _errors(solution: Solution, a: int, k: int, options: RunOptions) -> Backgrou
     return BackgroundErrors(at, solution.folds.n, frames.column(solution.model.row.X, k))
 
 
-def _attribution(feature: Any, attributions: Attributions, names: list[Any]) -> int:
-    """Return the position of the attribution of a column."""
-    groups = attributions.names
+def column_of(feature: Any, solution: Solution, method: str) -> int:
+    """Return the position of a column; raise for the name of a group."""
+    names, groups = solution.model.names, solution.attributions.names
     if isinstance(feature, Hashable) and feature in groups and feature not in names:
         raise ValueError(f"{feature!r} is a group, and only single columns have curves")
-    k = position(feature, names, "curve")
+    return position(feature, names, method)
+
+
+def _attribution(feature: Any, solution: Solution) -> int:
+    """Return the position of the attribution of a column."""
+    attributions = solution.attributions
+    k = column_of(feature, solution, "curve")
     having = [a for a, columns in enumerate(attributions) if k in columns]
     a = min(having, key=lambda a: len(attributions[a]))
     if len(attributions[a]) > 1:
         raise ValueError(
-            f"column {feature!r} belongs to the group {groups[a]!r}, and only single columns have "
-            "curves"
+            f"column {feature!r} belongs to the group {attributions.names[a]!r}, and only single "
+            "columns have curves"
         )
     return a
 

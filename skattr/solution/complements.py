@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from skattr._inputs.checks import Domain
 from skattr.attributions import Attributions
 from skattr.engines import RunOptions
+from skattr.measures.background import Background
 from skattr.measures.base import copy_terms
-from skattr.solution.pair_solutions import FitOf, PairSolutions
-from skattr.solution.planning import plan_and_prepare
+from skattr.solution.pair_solutions import PairSolutions
+from skattr.solution.planning import fit_to, plan_and_prepare
 from skattr.solution.solution import Solution, solve
 
 
@@ -18,13 +20,11 @@ def complements(attributions: Attributions) -> Attributions:
 
 
 def solve_complements(
-    solution: Solution, kept: PairSolutions, options: RunOptions, fit_of: FitOf
+    solution: Solution, kept: PairSolutions, options: RunOptions, domain: Domain
 ) -> Solution:
     """Return the solution for the complements of all attributions, on the kept background."""
-    X, weights = kept.rows()
-    others = complements(solution.attributions)
-    terms = plan_and_prepare(
-        solution.model.pieces, copy_terms(solution.measure), others, options,
-        fit_of(X, weights, others),
-    )  # fmt: skip
+    pieces, others = solution.model.pieces, complements(solution.attributions)
+    background = Background(*kept.rows(), pieces.levels)
+    fit = fit_to(background, domain.of_numbers(background.levels), others)
+    terms = plan_and_prepare(pieces, copy_terms(solution.measure), others, options, fit)
     return solve(solution.model, others, terms, options)

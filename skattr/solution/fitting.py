@@ -160,7 +160,7 @@ class Fitting:
         self, solution: Solution, pairs: Pairs, options: RunOptions
     ) -> tuple[Solution, list[int]]:
         """Return a solution that has these pairs, and their positions in it."""
-        return self.pairs.find(solution, pairs, options, self.fit_of)
+        return self.pairs.find(solution, pairs, options, self.domain)
 
     def fold_sums_of(
         self, solution: Solution, options: RunOptions
@@ -178,17 +178,8 @@ class Fitting:
 
         return sums
 
-    def fit_of(self, X: Any, weights: np.ndarray, attributions: Attributions) -> Fit:
-        """Return the function that fits measures to rows, for these attributions."""
-        return self._fit_rows(X, weights, attributions=attributions)
-
-    def _fit_rows(
-        self,
-        X: Any,
-        weights: np.ndarray,
-        ranges: dict[int, Any] | None = None,
-        attributions: Attributions | None = None,
-    ) -> Fit:
+    def _fit_rows(self, X: Any, weights: np.ndarray, ranges: dict[int, Any] | None = None) -> Fit:
         background = Background(X, weights, self.model.pieces.levels)
-        domain = self.domain.of_numbers(background.levels, ranges)
-        return fit_to(background, domain, attributions or self.attributions)
+        return fit_to(
+            background, self.domain.of_numbers(background.levels, ranges), self.attributions
+        )

@@ -17,7 +17,7 @@ from skattr.solution.fold_tables import fold_sums, tabulate
 from skattr.solution.folds import (
     DEFAULT,
     FoldedTerms,
-    joined_terms,
+    dependent_terms,
     why_no_folds,
 )
 from skattr.solution.solution import Solution, solve
@@ -45,10 +45,8 @@ class FoldSolutions(FoldErrors):
     factors: np.ndarray  # (G,) values move by factor · (those of the solution - those of all rows)
     whole: Solution | None  # of the same terms on all rows; None if these are all terms
 
-    @property
-    def n(self) -> int:  # type: ignore[override]
-        """The number of folds."""
-        return len(self.solutions)
+    def __post_init__(self) -> None:
+        self.n = len(self.solutions)
 
     @override
     def errors(self, pieces: Pieces | None, request: Request, values: Values) -> Pair:
@@ -126,13 +124,14 @@ def solve_folds(solution: Solution, folded: FoldedTerms, options: RunOptions) ->
     def solved(terms: list[Term]) -> Solution:
         return solve(model, attributions, terms, options)
 
-    joined = joined_terms(solution.all_terms)
-    whole = None if len(joined) == len(solution.all_terms) else solved(joined)
-    every = [folded.terms[g] for g in sorted(folded.terms)]
+    dependent = dependent_terms(solution.all_terms)
+    whole = None if len(dependent) == len(solution.all_terms) else solved(dependent)
+    terms_of_folds = [folded.terms[g] for g in sorted(folded.terms)]
     if folded.way == "alone":
         weights = np.array([folded.weights[g] for g in sorted(folded.weights)])
         factors = -weights / (weights.sum() - weights)
     else:
-        factors = np.ones(len(every))
-        every = folded.without() if folded.way == "merged" else every
-    return FoldSolutions([solved(terms) for terms in every], factors, whole)
+        factors = np.ones(len(terms_of_folds))
+        if folded.way == "merged":
+            terms_of_folds = folded.without()
+    return FoldSolutions([solved(terms) for terms in terms_of_folds], factors, whole)

@@ -28,7 +28,7 @@ from skattr.kernels.boxes.fold_tables import fill_errors
 from skattr.pieces import Grid, Pieces
 from skattr.solution.code_tables import CodeTables
 from skattr.solution.fold_errors import FoldErrors, Pair
-from skattr.solution.folds import DEFAULT, joined_terms, why_no_folds
+from skattr.solution.folds import DEFAULT, dependent_terms, why_no_folds
 from skattr.solution.solution import Solution
 from skattr.solution.terms import Term
 from skattr.solution.values import Values
@@ -36,27 +36,13 @@ from skattr.solution.values import Values
 
 def carrier_of(terms: list[Term]) -> Term | None:
     """Return the one term of all that depend on rows whose sums by fold serve them all."""
-    joined = joined_terms(terms)
-    prepared = [term for term in joined if term.passes]
-    if len(prepared) != 1 or len(prepared[0].passes) != 1:
-        return None
-    return prepared[0] if _sums_of(prepared[0]) is not None else None
-
-
-def _sums_of(term: Term) -> FoldSums | None:
-    """Return the sums by fold of a term of one pass, if its engine has them."""
-    sums: FoldSums | None = term.engine.sums_by_fold(term.passes[0].state)
-    return sums
-
-
-def carries_folds(terms: list[Term]) -> bool:
-    """Return whether the states of terms have sums by fold from which tables of errors are made."""
-    return carrier_of(terms) is not None
+    prepared = [term for term in dependent_terms(terms) if term.passes]
+    return prepared[0] if len(prepared) == 1 and prepared[0].fold_sums is not None else None
 
 
 def n_folds(folds: Any, terms: list[Term], options: RunOptions) -> int:
     """Return the number of folds that batches are divided into, 0 for none."""
-    if why_no_folds(folds, terms, options) or (folds == "auto" and not carries_folds(terms)):
+    if why_no_folds(folds, terms, options) or (folds == "auto" and carrier_of(terms) is None):
         return 0
     return DEFAULT if folds == "auto" else int(folds)
 
@@ -64,7 +50,7 @@ def n_folds(folds: Any, terms: list[Term], options: RunOptions) -> int:
 def fold_sums(terms: list[Term]) -> FoldSums | None:
     """Return the sums by fold that serve all terms, or None if they were dropped."""
     term = carrier_of(terms)
-    return None if term is None else _sums_of(term)
+    return None if term is None else term.fold_sums
 
 
 def drop_folds(terms: list[Term]) -> None:
@@ -74,6 +60,50 @@ def drop_folds(terms: list[Term]) -> None:
         term.engine.drop_folds(term.passes[0].state)
 
 
+@dataclass(frozen=True, eq=False)
+class CurvesByFold:
+    """How the curves of all attributions are made of the sums by fold."""
+
+    coefficients: tuple[float, float]  # of the carrier's curve and of the mean of f
+    attributions: Attributions
+    grid: Grid
+
+    def deviations(self, sums: FoldSums, a: int, mass: float) -> np.ndarray:
+        """Return how a curve less `mass` times the mean of f moves without each fold, (n, k, G)."""
+        (k,) = self.attributions[a]
+        start, end = self.grid.offset[k : k + 2]
+        curve = sums.jumps[start:end].copy()
+        if self.grid.cells[k].ordered:
+            np.cumsum(curve[1:], axis=0, out=curve[1:])
+        curve = self.coefficients[0] * curve + self._base(sums, a, mass)
+        weights, all_weight = sums.weights, sums.weights.sum()
+        mean = curve.sum(axis=2, keepdims=True) / all_weight
+        moved: np.ndarray = (weights * mean - curve) / (all_weight - weights)
+        return moved
+
+    def errors(self, sums: FoldSums, mass: float) -> CodeTables:
+        """Return the errors of all curves less `mass` times the mean of f, by code."""
+        k = sums.total.shape[0]
+        errors, work = np.zeros((len(sums.jumps), k)), np.empty((2, *sums.total.shape))
+        shares = 1.0 / (sums.weights.sum() - sums.weights)
+        curves = []
+        for a, (column,) in enumerate(self.attributions):
+            start, end = self.grid.offset[column : column + 2].tolist()
+            fill_errors(
+                sums.jumps, start, end, self.grid.cells[column].ordered, self.coefficients[0],
+                self._base(sums, a, mass), sums.weights, shares, sums.n, work, errors,
+            )  # fmt: skip
+            curves.append(ByCode(self.grid, column, errors[start:end]))
+        tables = CodeTables.of(curves, self.grid, self.attributions)
+        return replace(tables, values=_narrowed(tables.values))
+
+    def _base(self, sums: FoldSums, a: int, mass: float) -> np.ndarray:
+        """Return the part of the sums by fold that is the same at all codes, (k, G)."""
+        scale, shift = self.coefficients
+        base: np.ndarray = scale * sums.constant[a] + (scale + shift - mass) * sums.total
+        return base
+
+
 @dataclass(eq=False)
 class TableErrors(FoldErrors):
     """Errors by code, looked up beside the values."""
@@ -81,10 +111,8 @@ class TableErrors(FoldErrors):
     n: int
     error: CodeTables
     centered: CodeTables | None  # None if centring changes nothing
-    coefficients: tuple[float, float]  # of the carrier's curve and of the mean of f
+    curves: CurvesByFold
     mass: float  # what centring subtracts, in units of the mean of f
-    attributions: Attributions
-    grid: Grid
     sums: FoldSums | None = None  # computed again where they are needed, and not pickled
 
     def __getstate__(self) -> dict[str, Any]:
@@ -102,46 +130,11 @@ class TableErrors(FoldErrors):
     ) -> Iterator[np.ndarray]:
         codes_of = request.rows.codes
         assert self.sums is not None and codes_of is not None
-        tables = [self._deviations(self.sums, a) for a in request.chosen]
+        tables = [self.curves.deviations(self.sums, a, self.mass) for a in request.chosen]
         codes = [codes_of[column] for (column,) in request.columns]
         for f in np.flatnonzero(self.sums.weights):
             each = [table[:, :, f][at] for table, at in zip(tables, codes, strict=True)]
             yield np.stack(each, axis=1)
-
-    def _deviations(self, sums: FoldSums, a: int) -> np.ndarray:
-        """Return how the centred curve of an attribution moves without each fold, (n, k, G)."""
-        (k,) = self.attributions[a]
-        start, end = self.grid.offset[k : k + 2]
-        curve = sums.jumps[start:end].copy()
-        if self.grid.cells[k].ordered:
-            np.cumsum(curve[1:], axis=0, out=curve[1:])
-        curve = self.coefficients[0] * curve + self.base(sums, a, self.mass)
-        weights, all_weight = sums.weights, sums.weights.sum()
-        mean = curve.sum(axis=2, keepdims=True) / all_weight
-        moved: np.ndarray = (weights * mean - curve) / (all_weight - weights)
-        return moved
-
-    def base(self, sums: FoldSums, a: int, mass: float) -> np.ndarray:
-        """Return the part of the sums by fold that is the same at all codes, (k, G)."""
-        scale, shift = self.coefficients
-        base: np.ndarray = scale * sums.constant[a] + (scale + shift - mass) * sums.total
-        return base
-
-    def tabulate(self, sums: FoldSums, mass: float) -> CodeTables:
-        """Return the errors of all attributions by code."""
-        k = sums.total.shape[0]
-        errors, work = np.zeros((len(sums.jumps), k)), np.empty((2, *sums.total.shape))
-        shares = 1.0 / (sums.weights.sum() - sums.weights)
-        bases = []
-        for a, (column,) in enumerate(self.attributions):
-            start, end = self.grid.offset[column : column + 2].tolist()
-            fill_errors(
-                sums.jumps, start, end, self.grid.cells[column].ordered, self.coefficients[0],
-                self.base(sums, a, mass), sums.weights, shares, self.n, work, errors,
-            )  # fmt: skip
-            bases.append(ByCode(self.grid, column, errors[start:end]))
-        tables = CodeTables.of(bases, self.grid, self.attributions)
-        return replace(tables, values=_narrowed(tables.values))
 
     @override
     def restore(self, again: Callable[[], FoldSums | None]) -> None:
@@ -163,16 +156,11 @@ def _narrowed(errors: np.ndarray) -> np.ndarray:
 
 def tabulate(solution: Solution) -> TableErrors:
     """Return the tables of errors of a solution whose terms carry folds."""
-    joined = joined_terms(solution.all_terms)
-    carrier, sums = carrier_of(joined), fold_sums(joined)
-    assert carrier is not None and sums is not None and solution.model.grid is not None
-    shift = sum(term.coefficient for term in joined if term is not carrier)
-    mass = sum(term.coefficient * (term.measure.mass or 0.0) for term in joined)
-    empty = CodeTables(np.zeros((0, 0)), np.zeros((2, 0), np.int64), np.zeros((0, 0)))
-    errors = TableErrors(
-        sums.n, empty, None, (carrier.coefficient, shift), mass, solution.attributions,
-        solution.model.grid,
-    )  # fmt: skip
-    errors.error = errors.tabulate(sums, 0.0)
-    errors.centered = errors.tabulate(sums, mass) if mass else None
-    return errors
+    dependent, grid = dependent_terms(solution.all_terms), solution.model.grid
+    carrier, sums = carrier_of(dependent), fold_sums(dependent)
+    assert carrier is not None and sums is not None and grid is not None
+    shift = sum(term.coefficient for term in dependent if term is not carrier)
+    mass = sum(term.coefficient * (term.measure.mass or 0.0) for term in dependent)
+    curves = CurvesByFold((carrier.coefficient, shift), solution.attributions, grid)
+    centered = curves.errors(sums, mass) if mass else None
+    return TableErrors(sums.n, curves.errors(sums, 0.0), centered, curves, mass)

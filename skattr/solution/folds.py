@@ -18,26 +18,19 @@ to its m_(g), each for all terms that depend on the rows:
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
 import numpy as np
 
-from skattr._inputs import frames
-from skattr.attributions import Attributions
 from skattr.engines import RunOptions
 from skattr.engines.base import RowFolds
-from skattr.measures.background import Background
 from skattr.measures.base import Measure
-from skattr.pieces import Pieces
-from skattr.solution.terms import Fit, Term
+from skattr.solution.terms import Term
 
 DEFAULT = 32  # folds
 SEED = 0x9E3779B97F4A7C15
-
-FitRows = Callable[[Background], Fit]
 
 
 def _mixed(position: np.ndarray) -> np.ndarray:
@@ -101,13 +94,14 @@ class FoldedTerms:
         before: list[list[Term] | None] = [None]
         after: list[list[Term] | None] = [None]
         for terms in alone[:-1]:
-            before.append(_joined(before[-1], terms))
+            before.append(_merge_known(before[-1], terms))
         for terms in alone[:0:-1]:
-            after.append(_joined(terms, after[-1]))
-        return [_joined(a, b) for a, b in zip(before, reversed(after), strict=True)]
+            after.append(_merge_known(terms, after[-1]))
+        return [_merge_known(a, b) for a, b in zip(before, reversed(after), strict=True)]
 
 
-def _joined(a: list[Term] | None, b: list[Term] | None) -> list[Term]:
+def _merge_known(a: list[Term] | None, b: list[Term] | None) -> list[Term]:
+    """Return the terms of both, or of the one there is."""
     both = [terms for terms in (a, b) if terms is not None]
     return reduce(_merged, both)
 
@@ -121,17 +115,17 @@ def depends_on_rows(measure: Measure) -> bool:
     return bool(measure.by_rows or measure.reference().by_rows)
 
 
-def joined_terms(terms: list[Term]) -> list[Term]:
+def dependent_terms(terms: list[Term]) -> list[Term]:
     """Return the terms whose values or references depend on rows."""
     return [term for term in terms if depends_on_rows(term.measure)]
 
 
 def way_of(terms: list[Term]) -> str:
     """Return how the values without a fold are found, see the module."""
-    joined = joined_terms(terms)
-    if all(term.measure.by_rows in ("mean", "") for term in joined):
+    dependent = dependent_terms(terms)
+    if all(term.measure.by_rows in ("mean", "") for term in dependent):
         return "alone"
-    return "merged" if all(term.adds_up for term in joined) else "deleted"
+    return "merged" if all(term.adds_up for term in dependent) else "deleted"
 
 
 def why_no_folds(folds: Any, terms: list[Term], options: RunOptions) -> str:
@@ -144,7 +138,7 @@ def why_no_folds(folds: Any, terms: list[Term], options: RunOptions) -> str:
     for term in of_measure:
         if not term.measure.by_rows and term.measure.no_folds != Measure.no_folds:
             return f"{term.measure!r}: {term.measure.no_folds}"
-    for term in joined_terms(terms):
+    for term in dependent_terms(terms):
         if term.engine.may_estimate(term.measure, options):
             return f"the values of {term.engine.name} are estimates themselves"
         if term.learned_from:
@@ -152,39 +146,3 @@ def why_no_folds(folds: Any, terms: list[Term], options: RunOptions) -> str:
     if options.in_parts and way_of(terms) == "deleted":
         return "the background came in parts, and is not kept"
     return ""
-
-
-def prepare_folds(
-    pieces: Pieces,
-    terms: list[Term],
-    attributions: Attributions,
-    options: RunOptions,
-    background: Background,
-    folds: RowFolds,
-    fit_rows: FitRows,
-) -> FoldedTerms:
-    """Prepare the terms that depend on rows on each fold.
-
-    `terms` are those prepared on all rows, `fit_rows` maps rows to the function that fits measures.
-    """
-    way = way_of(terms)
-    joined = joined_terms(terms)
-    prepared, weights = {}, {}
-    for g in np.unique(folds.of_rows).tolist():
-        within = folds.of_rows == g
-        rows = np.flatnonzero(~within if way == "deleted" else within)
-        some = Background(
-            frames.take_rows(background.X, rows), background.weights[rows], pieces.levels
-        )
-        fit = fit_rows(some)
-        copies = [term.on_batch(some, fit) for term in joined]
-        for term, whole in zip(copies, joined, strict=True):
-            if whole.passes:  # else another term has the mean
-                if not term.adds_up:
-                    fit(term.measure)
-                term.prepare(pieces, attributions, options, fit)
-        for term in copies:
-            term.release()
-        prepared[g] = copies
-        weights[g] = float(background.weights[within].sum())
-    return FoldedTerms(way, prepared, weights)

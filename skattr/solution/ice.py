@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from typing import Any
 
 import pandas as pd
 
 from skattr._inputs import frames
-from skattr._inputs.checks import position
 from skattr.curves import Curves
 from skattr.curves.evaluated import Booleans
 from skattr.engines.single_rows import row_functions
+from skattr.solution.column_curves import column_of
 from skattr.solution.seen import SeenColumns
 from skattr.solution.solution import Solution
 
 
 def ice(solution: Solution, seen: SeenColumns, rows: Any, X: Any, feature: Any) -> Curves:
     """Return f at rows as functions of one column; X are the rows as the user gave them."""
-    names, groups = solution.model.names, solution.attributions.names
-    if isinstance(feature, Hashable) and feature in groups and feature not in names:
-        raise ValueError(f"{feature!r} is a group, and only single columns have curves")
-    (curves,) = curves_of_rows(solution, seen, rows, X, [position(feature, names, "ice")])
+    k = column_of(feature, solution, "ice")
+    (curves,) = curves_of_rows(solution, seen, rows, X, [k])
     return curves
 
 

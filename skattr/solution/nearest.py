@@ -12,11 +12,11 @@ from skattr._files.storage import PicklableTable
 from skattr._inputs import frames
 from skattr.curves.row_curves import RowCurve
 
-Met = Callable[[np.ndarray], np.ndarray]
+Condition = Callable[[np.ndarray], np.ndarray]  # values (m, k) → whether they meet it, (m,)
 
 
-class Found(NamedTuple):
-    """A value that does it, the prediction there, and the share of the background."""
+class NewValue(NamedTuple):
+    """A value that meets a condition, the prediction there, and the share of the background."""
 
     to: Any
     after: np.ndarray  # (k,)
@@ -107,92 +107,94 @@ class Column:
         return np.maximum(least, low), np.minimum(largest.astype(np.float64), high)
 
 
-def nearest_level(curve: RowCurve, column: Column, value: Any, met: Met) -> list[Found]:
+def nearest_level(curve: RowCurve, column: Column, value: Any, meets: Condition) -> list[NewValue]:
     """Return the levels that meet a condition, by share.
 
     Those of the background that the model does not know are all alike to it.
     """
     frame, values = curve.table()
-    met_by, kinds = met(values), frame["kind"].to_numpy()
+    is_met, kinds = meets(values), frame["kind"].to_numpy()
     known = kinds == "level"
-    does = met_by & known
+    chosen = is_met & known
     levels = [
-        Found(level, values[i], column.share_of(level))
-        for i, level in zip(np.flatnonzero(does), frame["level"][does], strict=True)
+        NewValue(level, values[i], column.share_of(level))
+        for i, level in zip(np.flatnonzero(chosen), frame["level"][chosen], strict=True)
     ]
     names = set(frame["level"][known])
-    for i in np.flatnonzero(met_by & (kinds == "other")):
+    for i in np.flatnonzero(is_met & (kinds == "other")):
         others = [name for name in column.levels if name is not None and name not in names]
         levels += [
-            Found(name, values[i], share) for name in others if (share := column.levels[name])
+            NewValue(name, values[i], share) for name in others if (share := column.levels[name])
         ]
     return sorted(levels, key=lambda each: -each.share if each.share == each.share else 0.0)
 
 
-def nearest_seen(curve: RowCurve, column: Column, value: Any, met: Met) -> list[Found]:
+def nearest_seen(curve: RowCurve, column: Column, value: Any, meets: Condition) -> list[NewValue]:
     """Return the texts of the background that meet a condition, by share.
 
     A model that is evaluated does not tell which levels it knows.
     """
     frame, values = curve.table()
     levels = [
-        Found(level, after, column.share_of(level))
-        for level, after, does in zip(frame["x"], values, met(values), strict=True)
-        if does and not frames.is_missing(level)
+        NewValue(level, after, column.share_of(level))
+        for level, after, is_met in zip(frame["x"], values, meets(values), strict=True)
+        if is_met and not frames.is_missing(level)
     ]
     return sorted(levels, key=lambda each: -each.share if each.share == each.share else 0.0)
 
 
-def nearest_date(curve: RowCurve, column: Column, value: Any, met: Met) -> list[Found]:
+def nearest_date(curve: RowCurve, column: Column, value: Any, meets: Condition) -> list[NewValue]:
     """Return the nearest date of the background that meets a condition.
 
     From missing, it is the most common one.
     """
     frame, values = curve.table()
     dates = frame["x"]
-    does = np.flatnonzero(met(values) & dates.notna().to_numpy())
-    if not len(does):
+    rows = np.flatnonzero(meets(values) & dates.notna().to_numpy())
+    if not len(rows):
         return []
-    there = [dates.iloc[i] for i in does]
-    shares = [column.share_of(date) for date in there]
+    candidates = [dates.iloc[i] for i in rows]
+    shares = [column.share_of(date) for date in candidates]
     if frames.is_missing(value):
         best = int(np.argmax(shares))
     else:
-        best = int(np.argmin([abs(date - value) for date in there]))
-    return [Found(there[best], values[does[best]], shares[best])]
+        best = int(np.argmin([abs(date - value) for date in candidates]))
+    return [NewValue(candidates[best], values[rows[best]], shares[best])]
 
 
-def nearest_number(curve: RowCurve, column: Column, value: Any, met: Met) -> list[Found]:
-    """Return the nearest number that meets a condition, or missing if only that does."""
+def nearest_number(curve: RowCurve, column: Column, value: Any, meets: Condition) -> list[NewValue]:
+    """Return the nearest number that meets a condition, or missing if only that meets it."""
     if curve.kind == "steps":
         lower, upper, values, missing = _step_cells(curve)
     else:
-        lower, upper, values, missing = _line_cells(curve, column, value, met)
+        lower, upper, values, missing = _line_cells(curve, column, value, meets)
     start = np.nan if frames.is_missing(value) else float(value)
     least, largest = column.clip_cells(lower, upper)
-    does = met(values) & (least <= largest)
-    if not does.any():
-        if missing is not None and met(missing[None])[0]:
-            return [Found(np.nan, missing, column.levels.get(None, np.nan))]
+    is_met = meets(values) & (least <= largest)
+    if not is_met.any():
+        if missing is not None and meets(missing[None])[0]:
+            return [NewValue(np.nan, missing, column.levels.get(None, np.nan))]
         return []
     if np.isnan(start):  # from missing: the most common stretch
-        shares = [column.between(lower[i], upper[i]) if does[i] else -1.0 for i in range(len(does))]
+        shares = [
+            column.between(lower[i], upper[i]) if is_met[i] else -1.0 for i in range(len(is_met))
+        ]
         best = int(np.argmax(shares))
         ends = [end for end in (least[best], largest[best]) if np.isfinite(end)]
         to = ends[0] if ends else column.middle
     else:
         nearest = np.clip(start, least, largest)
-        best = int(np.argmin(np.where(does, np.abs(nearest - start), np.inf)))
+        best = int(np.argmin(np.where(is_met, np.abs(nearest - start), np.inf)))
         to = nearest[best]
-    first, last = best, best  # the stretch of cells that do it
-    while first > 0 and does[first - 1] and upper[first - 1] == lower[first]:
+    first, last = best, best  # the stretch of cells that meet it
+    while first > 0 and is_met[first - 1] and upper[first - 1] == lower[first]:
         first -= 1
-    while last + 1 < len(does) and does[last + 1] and upper[last] == lower[last + 1]:
+    while last + 1 < len(is_met) and is_met[last + 1] and upper[last] == lower[last + 1]:
         last += 1
     whole = column.dtype is not None and column.dtype.kind in "iu"
     share = column.between(lower[first], upper[last])
     value = int(to) if whole else float(to)
-    return [Found(value, curve([value])[0], share)]
+    return [NewValue(value, curve([value])[0], share)]
 
 
 def _step_cells(curve: RowCurve) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]:
@@ -205,7 +207,7 @@ def _step_cells(curve: RowCurve) -> tuple[np.ndarray, np.ndarray, np.ndarray, np
 
 
 def _line_cells(
-    curve: RowCurve, column: Column, value: Any, met: Met
+    curve: RowCurve, column: Column, value: Any, meets: Condition
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]:
     """Return the stretches of numbers where a condition holds, as cells.
 
@@ -219,15 +221,15 @@ def _line_cells(
     x = np.unique(np.concatenate([x[np.isfinite(x)], _more_points(curve, column, value)]))
     if curve.kind == "linear" and values.shape[1] > 1:
         x = np.union1d(x, _crossings(x, curve(x)))
-    does = met(curve(x)) if len(x) else np.empty(0, bool)
-    changes = np.flatnonzero(does[1:] != does[:-1])
-    ends = [_halved(curve, met, x[i], x[i + 1], bool(does[i])) for i in changes]
-    starts = [end for i, end in zip(changes, ends, strict=True) if does[i + 1]]
-    stops = [end for i, end in zip(changes, ends, strict=True) if does[i]]
+    is_met = meets(curve(x)) if len(x) else np.empty(0, bool)
+    changes = np.flatnonzero(is_met[1:] != is_met[:-1])
+    ends = [_halved(curve, meets, x[i], x[i + 1], bool(is_met[i])) for i in changes]
+    starts = [end for i, end in zip(changes, ends, strict=True) if is_met[i + 1]]
+    stops = [end for i, end in zip(changes, ends, strict=True) if is_met[i]]
     straight = curve.kind == "linear"  # beyond its last knots
-    if len(x) and does[0]:
+    if len(x) and is_met[0]:
         starts.insert(0, -np.inf if straight else x[0])
-    if len(x) and does[-1]:
+    if len(x) and is_met[-1]:
         stops.append(np.inf if straight else x[-1])
     lower, upper = np.nextafter(np.array(starts), -np.inf), np.array(stops, float)
     inside = np.clip(0.0, np.array(starts, float), upper)
@@ -256,13 +258,13 @@ def _crossings(x: np.ndarray, values: np.ndarray) -> np.ndarray:
     return np.concatenate([every, (every[1:] + every[:-1]) / 2])
 
 
-def _halved(curve: RowCurve, met: Met, low: float, high: float, at_low: bool) -> float:
+def _halved(curve: RowCurve, meets: Condition, low: float, high: float, at_low: bool) -> float:
     """Return the number next to where a condition changes between two numbers, that meets it."""
     while True:
         middle = low + (high - low) / 2
         if not low < middle < high:
             return low if at_low else high
-        if bool(met(curve(np.array([middle])))[0]) == at_low:
+        if bool(meets(curve(np.array([middle])))[0]) == at_low:
             low = middle
         else:
             high = middle

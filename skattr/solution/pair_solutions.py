@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -11,22 +10,22 @@ import numpy as np
 
 from skattr._files.storage import PicklableTable
 from skattr._inputs import frames
-from skattr.attributions import Attributions, Pairs
+from skattr._inputs.checks import Domain
+from skattr.attributions import Pairs
 from skattr.curves.base import Function
 from skattr.engines import RunOptions
 from skattr.engines.table import engine_of_pairs
 from skattr.measures.background import Background
 from skattr.measures.base import copy_terms
 from skattr.measures.pairs import Interaction
+from skattr.solution.batches import Plan
 from skattr.solution.fold_solutions import add_errors
-from skattr.solution.folds import folds_of_all, prepare_folds, why_no_folds
-from skattr.solution.planning import plan_and_prepare
+from skattr.solution.fold_tables import n_folds
+from skattr.solution.folds import folds_of_all
+from skattr.solution.planning import fit_to, plan_and_prepare
 from skattr.solution.solution import Solution, solve
-from skattr.solution.terms import Fit
 
 KEPT = 8  # solutions that are kept: those of a large forest take much memory
-
-FitOf = Callable[[Any, np.ndarray, Attributions], Fit]
 
 
 class PairSolutions:
@@ -77,7 +76,7 @@ class PairSolutions:
         return [f for each in self.solutions for some in each.curved for _, f in some]
 
     def find(
-        self, solution: Solution, pairs: Pairs, options: RunOptions, fit_of: FitOf
+        self, solution: Solution, pairs: Pairs, options: RunOptions, domain: Domain
     ) -> tuple[Solution, list[int]]:
         """Return a solution that has these pairs, and their positions in it.
 
@@ -87,14 +86,14 @@ class PairSolutions:
             That of single attributions.
         pairs : Pairs
         options : RunOptions
-        fit_of : callable
-            (X, weights, attributions) → the function that fits measures to these rows.
+        domain : Domain
+            That of the user, for uniform measures.
         """
         with self._lock:
             for members, known in self._solved.items():
                 if set(pairs.members) <= set(members):
                     return known, [members.index(pair) for pair in pairs.members]
-            solved = self._solve(solution, pairs, options, fit_of)
+            solved = self._solve(solution, pairs, options, domain)
             self._solved[pairs.members] = solved
             while len(self._solved) > KEPT:
                 del self._solved[next(iter(self._solved))]
@@ -110,23 +109,19 @@ class PairSolutions:
         return self.background.X, self.weights
 
     def _solve(
-        self, solution: Solution, pairs: Pairs, options: RunOptions, fit_of: FitOf
+        self, solution: Solution, pairs: Pairs, options: RunOptions, domain: Domain
     ) -> Solution:
-        X, weights = self.rows()
         model = solution.model
+        background = Background(*self.rows(), model.pieces.levels)
+        numbers = domain.of_numbers(background.levels)
         measures = copy_terms(Interaction(solution.measure))
         engine = engine_of_pairs(options.engine, [measure for _, measure in measures])
         options = replace(options, engine=engine)
-        terms = plan_and_prepare(
-            model.pieces, measures, pairs, options, fit_of(X, weights, pairs),
-        )  # fmt: skip
+        fit = fit_to(background, numbers, pairs)
+        terms = plan_and_prepare(model.pieces, measures, pairs, options, fit)
         solved = solve(model, pairs, terms, options)
-        folded = None
-        if self.folds not in (0, "auto") and not why_no_folds(self.folds, terms, options):
-            folded = prepare_folds(
-                model.pieces, terms, pairs, options, Background(X, weights, model.pieces.levels),
-                folds_of_all(len(X), int(self.folds)),
-                lambda some: fit_of(some.X, some.weights, pairs),
-            )  # fmt: skip
-        add_errors(solved, self.folds, folded, options)
+        n = n_folds(self.folds, terms, options)
+        folds = folds_of_all(len(background), n) if n else None
+        plan = Plan(model, pairs, terms, numbers, options, n)
+        add_errors(solved, self.folds, plan.prepare_folds(terms, background, folds), options)
         return solved

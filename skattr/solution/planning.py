@@ -53,7 +53,7 @@ def plan_and_prepare(
 def known_means(terms: list[Term], options: RunOptions) -> set[str]:
     """Return the laws whose means the engines of these terms compute anyway, over all rows."""
     return {
-        term.measure.reference().law
+        term.measure.reference().mean_law
         for term in terms
         if not term.is_constant
         and term.engine.has_mean(term.measure)
@@ -69,16 +69,10 @@ def plan(
     Adds, with coefficient 0, the expectations that are required but not otherwise computed: the
     reference of each measure, and P itself for `base_value`.
     """
-    wanted = {"joint": None}
-    for _, measure in measures:
-        law = measure.reference()
-        if isinstance(law, Expectation):
-            wanted[law.law] = None
+    wanted = dict.fromkeys(["joint", *(m.reference().mean_law for _, m in measures)])
     terms = _with_engines(pieces, measures, options.engine, options)
-    computed = known_means(terms, options) | {
-        m.law for _, m in measures if isinstance(m, Expectation)
-    }
-    extra = [(0.0, fit(Expectation(law))) for law in wanted if law not in computed]
+    computed = known_means(terms, options) | {measure.mean_law for _, measure in measures}
+    extra = [(0.0, fit(Expectation(law))) for law in wanted if law and law not in computed]
     references = _with_engines(pieces, extra, "auto", options)
     return terms + [replace(term, is_reference=True) for term in references]
 
@@ -103,7 +97,7 @@ def prepare(
     known = known_means(terms, options)
     for term in terms:
         measure = term.measure
-        if not (isinstance(measure, Expectation) and measure.law in known):
+        if not measure.mean_law or measure.mean_law not in known:
             term.prepare(pieces, attributions, options, fit)
         if term.engine.may_estimate(measure, options):
             term.moments = find_moments(measure.background_, pieces)

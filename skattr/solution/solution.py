@@ -13,14 +13,13 @@ from skattr._inputs import frames
 from skattr._utils.parallel import in_order
 from skattr.attributions import Attributions
 from skattr.curves.base import ColumnFunction, Function
-from skattr.curves.by_code import ByCode, Constant
+from skattr.curves.by_code import CodeFunction, Constant
 from skattr.curves.sums import add_up
 from skattr.engines import Request, RunOptions
 from skattr.engines.base import join_certificates
 from skattr.engines.estimates import Estimate
 from skattr.engines.lookups import look_up
 from skattr.measures import LinearCombination, Measure
-from skattr.measures.empirical import Expectation
 from skattr.pieces import Pieces
 from skattr.solution.code_tables import CodeTables
 from skattr.solution.fold_errors import FoldErrors
@@ -83,9 +82,9 @@ class Solution:
     def reference(self) -> np.ndarray | None:
         """The mean of f that the values of one measure without mass add up from, if not E f."""
         (first, *others) = self.terms
-        law = first.measure.reference()
+        law = first.measure.reference().mean_law
         alone = not others and first.coefficient == 1.0 and first.measure.mass == 0.0
-        if not alone or not isinstance(law, Expectation) or law.law == "joint":
+        if not alone or law in ("", "joint"):
             return None
         assert first.mean is not None
         mean: np.ndarray = first.mean.value
@@ -255,7 +254,7 @@ def solve(
     check_finite_means(base_value, error)
     g, k = len(attributions), pieces.n_outputs
     offset = Estimate(np.zeros(k))
-    bases: list[Constant | ByCode] = [Constant(np.zeros((1, k))) for _ in range(g)]
+    bases: list[CodeFunction] = [Constant(np.zeros((1, k))) for _ in range(g)]
     estimates = [Estimate(np.zeros(k)) for _ in range(g)]
     curved: list[list[tuple[int, Function]]] = [[] for _ in range(g)]
     rest: list[list[int]] = [[] for _ in range(g)]
@@ -272,12 +271,15 @@ def solve(
                     estimates[j] = estimates[j] + part
             continue
         for j, curve in enumerate(term.curves(pieces, g)):
-            if isinstance(curve, Constant | ByCode):
-                bases[j] = bases[j] + term.coefficient * curve
-            elif curve is not None:
+            if curve is None:
+                if term.coefficient:
+                    rest[j].append(t)
+                continue
+            total = curve.added_to(bases[j], term.coefficient)
+            if total is None:
                 curved[j].append((t, curve))
-            elif term.coefficient:
-                rest[j].append(t)
+            else:
+                bases[j] = total
     tables = CodeTables.of(bases, pieces.grid, attributions)
     return Solution(
         model, attributions, terms, base_value, offset, tables, estimates, curved, rest, error
@@ -289,12 +291,12 @@ def _finish(pieces: Pieces, terms: list[Term], options: RunOptions) -> np.ndarra
     means: dict[str, Estimate] = {}
     for term in sorted(terms, key=lambda term: bool(term.learned_from)):  # all rows first
         term.finish(pieces, options)
-        reference = term.measure.reference()
-        if term.mean is not None and isinstance(reference, Expectation):
-            term.mean = means.setdefault(reference.law, term.mean)
+        law = term.measure.reference().mean_law
+        if term.mean is not None and law:
+            term.mean = means.setdefault(law, term.mean)
     for term in terms:
         if term.mean is None:
-            term.mean = means[term.measure.reference().law]
+            term.mean = means[term.measure.reference().mean_law]
     return np.asarray(means["joint"].value)
 
 

@@ -55,6 +55,13 @@ class Term:
         """Whether it is prepared on each batch and merged."""
         return self.measure.adds_up or self.measure.adds_up_given_law
 
+    @property
+    def fold_sums(self) -> Any:
+        """The `FoldSums` of its only pass, or None without them."""
+        if len(self.passes) != 1:
+            return None
+        return self.engine.sums_by_fold(self.passes[0].state)
+
     def on_batch(self, background: Background, fit: Fit) -> Term:
         """Return the term with its measure on another batch of the background, not yet prepared.
 

@@ -219,7 +219,7 @@ def _sum_rows(
     options: RunOptions,
 ) -> BinnedSums:
     """Run the kernel over all rows and trees in fixed blocks, added up in order."""
-    who = owners(attributions, pieces.grid)
+    column_owners = owners(attributions, pieces.grid)
     fits = []
     total = layout.empty(0, pieces.n_outputs)
     for start in range(0, len(weights.weight), ROW_BLOCK):
@@ -234,7 +234,7 @@ def _sum_rows(
             trees: np.ndarray, rows: Any = rows, binning: Binning = binning, n: int = len(weight)
         ) -> BinnedSums:
             part = layout.empty(n, pieces.n_outputs)
-            binned_violation.walk(pieces.table, trees, who, rows, binning, part)
+            binned_violation.walk(pieces.table, trees, column_owners, rows, binning, part)
             return part
 
         fit = np.zeros((pieces.n_outputs, len(weight)))

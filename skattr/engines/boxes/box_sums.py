@@ -32,7 +32,9 @@ class BoxSums:
     folds: FoldSums | None = None  # the same for each fold of the background
 
     def __add__(self, other: BoxSums) -> BoxSums:
-        both = self.folds is not None and other.folds is not None
+        folds = None
+        if self.folds is not None and other.folds is not None:
+            folds = self.folds + other.folds
         return BoxSums(
             self.jumps + other.jumps,
             self.constant + other.constant,
@@ -40,7 +42,7 @@ class BoxSums:
             self.box_weights + other.box_weights,
             self.weight + other.weight,
             self.offset,
-            self.folds + other.folds if both else None,  # type: ignore[operator]
+            folds,
         )
 
     def scaled(self, share: float) -> BoxSums:
@@ -132,8 +134,8 @@ def add_trees(
     sums: Sums | None = None,
 ) -> Sums:
     """Run a kernel over all trees in fixed blocks, added up in order."""
-    who = owners(attributions, boxes.grid)
-    n_groups = int((who.group > 0).sum())
+    column_owners = owners(attributions, boxes.grid)
+    n_groups = int((column_owners.group > 0).sum())
     n_weights = n_groups + 1 if n_groups else 0
     k = boxes.n_outputs
     n_codes = boxes.grid.offset[-1] if attributions else 0
@@ -148,7 +150,7 @@ def add_trees(
 
     def run(trees: np.ndarray) -> Sums:
         part = empty()
-        walk(boxes.table, trees, who, data, part)
+        walk(boxes.table, trees, column_owners, data, part)
         return part
 
     total = empty() if sums is None else sums

@@ -32,9 +32,9 @@ class FoldSums:
     weights: np.ndarray  # (G,)
 
     @classmethod
-    def empty(cls, boxes: Boxes, who: Owners, folds: RowFolds | None) -> FoldSums | None:
+    def empty(cls, boxes: Boxes, owners: Owners, folds: RowFolds | None) -> FoldSums | None:
         """Return sums that are 0, or None without folds, with groups, or if they are too large."""
-        if folds is None or (who.single < 0).any():
+        if folds is None or (owners.single < 0).any():
             return None
         shape = boxes.n_outputs, -(-folds.n // WIDTH) * WIDTH
         n_codes = int(boxes.grid.offset[-1])
@@ -42,7 +42,7 @@ class FoldSums:
             return None
         return cls(
             aligned_zeros(n_codes, *shape),
-            aligned_zeros(len(who.single), *shape),
+            aligned_zeros(len(owners.single), *shape),
             aligned_zeros(*shape),
             np.zeros(shape[1]),
         )
@@ -67,7 +67,7 @@ class FoldWalk:
     Parameters
     ----------
     boxes : Boxes
-    everyone : array of words
+    all_rows : array of words
         The places of all rows in sets, see `kernels.boxes.fold_sums.index_folds`.
     sums : FoldSums
         The sums that are added to.
@@ -76,10 +76,10 @@ class FoldWalk:
     """
 
     def __init__(
-        self, boxes: Boxes, everyone: np.ndarray, sums: FoldSums, n_jobs: int | None
+        self, boxes: Boxes, all_rows: np.ndarray, sums: FoldSums, n_jobs: int | None
     ) -> None:
         nodes, offset, is_set = boxes.table.nodes, boxes.table.offset, boxes.table.is_set
-        self.everyone, self.sums, self.offset, self.is_set = everyone, sums, offset, is_set
+        self.all_rows, self.sums, self.offset, self.is_set = all_rows, sums, offset, is_set
         self.alone = effective_n_jobs(n_jobs) == 1
         self.nodes, self.roots = nodes, np.append(boxes.table.roots[:, 0], len(nodes))
         sizes = np.where(is_set != 0, np.diff(offset), 0)
@@ -87,7 +87,9 @@ class FoldWalk:
         self.level_codes = np.flatnonzero(np.repeat(is_set != 0, np.diff(offset)))
         self.parts: dict[int, tuple[ByFold, np.ndarray, np.ndarray, np.ndarray]] = {}
 
-    def __call__(self, table: Any, trees: np.ndarray, who: Owners, rows: Any, sums: Sums) -> None:
+    def __call__(
+        self, table: Any, trees: np.ndarray, owners: Owners, rows: Any, sums: Sums
+    ) -> None:
         """Add some trees to the sums of all rows, and keep the sums by fold."""
         jumps, where, codes = self.sums.jumps, np.zeros(0, np.int64), np.zeros(0, np.int64)
         k, n_folds = self.sums.total.shape
@@ -103,7 +105,7 @@ class FoldWalk:
             aligned_zeros(*self.sums.constant.shape),
             aligned_zeros(1, k, n_folds),
         )
-        ends = fold_sums.walk(table, trees, who, rows, self.everyone, sums, part)
+        ends = fold_sums.walk(table, trees, owners, rows, self.all_rows, sums, part)
         kept = part._replace(jumps=jumps[: len(codes)])  # none if they are added already
         self.parts[int(trees[0])] = kept, codes, *ends
 

@@ -13,7 +13,7 @@ from skattr.engines.backgrounds import encode
 from skattr.engines.boxes.moved_rows import LOWER, UPPER, moved_values
 from skattr.measures.ale import LocalEffects
 from skattr.measures.background import Background
-from skattr.pieces import Boxes, Linked, Pieces
+from skattr.pieces import Boxes, Pieces
 
 
 @dataclass(eq=False)
@@ -85,20 +85,16 @@ def effects_of_boxes(
     effects = {k: np.zeros((len(column.center), pieces.n_outputs)) for k, column in known.items()}
     total = np.zeros(pieces.n_outputs)
     for block, fit, changes in moved_values(boxes.on(grid), codes, targets, n_jobs):
-        total += background.weights[block] @ _outputs(pieces, fit)
+        total += background.weights[block] @ pieces.outputs(fit)
         for k, column in ends.items():
             some = column.within(block)
             at = column.rows[some] - block.start
             lower, upper = (
                 changes[at, k, end] * column.moved[some, end, None] for end in (LOWER, UPPER)
             )
-            if isinstance(pieces, Linked):
+            if pieces is not boxes:
                 lower, upper = pieces.outputs(fit[at] + lower), pieces.outputs(fit[at] + upper)
             difference = column.weight[some, None] * (upper - lower)
             for o, values in enumerate(difference.T):
                 effects[k][:, o] += np.bincount(column.effect[some], values, len(effects[k]))
     return effects, total / background.weights.sum()
-
-
-def _outputs(pieces: Pieces, margins: np.ndarray) -> np.ndarray:
-    return pieces.outputs(margins) if isinstance(pieces, Linked) else margins

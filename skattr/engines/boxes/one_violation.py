@@ -108,8 +108,8 @@ def _add_folds(
     """Add a block of rows to the sums of all folds, and to those of all rows."""
     assert options.folds is not None
     of_rows, n = options.folds.of_rows[block], len(folds.weights)
-    rows, everyone = index_folds(codes, weights, pieces.grid.offset, of_rows, n)
-    walk = FoldWalk(pieces, everyone, folds, options.n_jobs)
+    rows, all_rows = index_folds(codes, weights, pieces.grid.offset, of_rows, n)
+    walk = FoldWalk(pieces, all_rows, folds, options.n_jobs)
     sums = add_trees(pieces, attributions, walk, rows, options, sums)
     walk.finish(np.bincount(of_rows, weights, n))
     return sums

@@ -24,7 +24,7 @@ from skattr.engines.boxes.local_effects import effects_of_boxes
 from skattr.engines.estimates import Estimate
 from skattr.measures.ale import LocalEffects, moved
 from skattr.measures.base import Measure
-from skattr.pieces import Boxes, Linked, Pieces
+from skattr.pieces import Boxes, Pieces
 
 ROW_BLOCK = 65_536  # rows in one call of the model
 
@@ -49,9 +49,9 @@ class AccumulatedEffects(Engine):
 
     @override
     def cost(self, pieces: Pieces, measure: Measure) -> str:
-        boxes = pieces.inner if isinstance(pieces, Linked) else pieces
         pass_of = "one pass of the background down all trees"
-        fit = pass_of if isinstance(boxes, Boxes) else "two evaluations per row and column"
+        has_boxes = isinstance(pieces.before_link, Boxes)
+        fit = pass_of if has_boxes else "two evaluations per row and column"
         return f"fit: {fit}; explain: one lookup per value"
 
     @override
@@ -60,7 +60,7 @@ class AccumulatedEffects(Engine):
     ) -> Accumulated:
         background, columns = measure.accumulated()
         chosen = {k: columns[k] for k in sorted({k for (k,) in attributions})}
-        boxes = pieces.inner if isinstance(pieces, Linked) else pieces
+        boxes = pieces.before_link
         if isinstance(boxes, Boxes):
             effects, mean = effects_of_boxes(pieces, boxes, background, chosen, options.n_jobs)
         else:

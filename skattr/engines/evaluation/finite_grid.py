@@ -19,7 +19,7 @@ from skattr.engines.base import AT_ONCE, Engine, Integral, Request, RunOptions
 from skattr.engines.estimates import Estimate
 from skattr.engines.evaluation.backends import backend_of
 from skattr.engines.evaluation.distinct import at_distinct
-from skattr.engines.evaluation.grid_cells import add_up, cells, is_finite, n_cells
+from skattr.engines.evaluation.grid_cells import ProductGrid, add_up
 from skattr.measures.base import Measure
 from skattr.measures.factors.points import ProductPoints
 from skattr.pieces import Pieces
@@ -29,7 +29,7 @@ from skattr.pieces import Pieces
 class Combinations:
     """The laws, and the mean of f over all combinations."""
 
-    points: ProductPoints
+    grid: ProductGrid
     mean: np.ndarray | None = None
 
 
@@ -44,14 +44,14 @@ class FiniteGrid(Engine):
 
     @override
     def objection(self, pieces: Pieces, measure: Measure) -> str | None:
-        if measure.depends == "attribution" or not is_finite(ProductPoints.of(measure), ()):
+        if measure.depends == "attribution" or not _grid(measure).is_finite(()):
             return "the law of a column has infinitely many values"
         return None
 
     @override
     def why_not_preferred(self, pieces: Pieces, measure: Any, options: RunOptions) -> str | None:
         most = options.for_exact_sums().max_evals
-        return _why_too_many(ProductPoints.of(measure), f"max_evals is {most}", most)
+        return _why_too_many(_grid(measure), f"max_evals is {most}", most)
 
     @override
     def cost(self, pieces: Pieces, measure: Measure) -> str:
@@ -61,12 +61,12 @@ class FiniteGrid(Engine):
     def prepare(
         self, pieces: Pieces, measure: Any, attributions: Attributions, options: RunOptions
     ) -> Combinations:
-        points, most = ProductPoints.of(measure), options.max_evals
-        self._check_size(points, f"max_evals is {most}", most)
-        return Combinations(points)
+        grid, most = _grid(measure), options.max_evals
+        self._check_size(grid, f"max_evals is {most}", most)
+        return Combinations(grid)
 
-    def _check_size(self, points: ProductPoints, limit: str, most: float) -> None:
-        reason = _why_too_many(points, limit, most)
+    def _check_size(self, grid: ProductGrid, limit: str, most: float) -> None:
+        reason = _why_too_many(grid, limit, most)
         if reason is not None:
             raise ValueError(
                 f"{self.name} cannot be used: {reason}; raise max_evals, "
@@ -75,14 +75,14 @@ class FiniteGrid(Engine):
 
     @override
     def merge(self, a: Combinations, b: Combinations) -> Combinations:
-        return Combinations(a.points.merge(b.points))
+        return Combinations(a.grid.merge(b.grid))
 
     @override
     def finish(self, pieces: Any, state: Combinations, options: RunOptions) -> Combinations:
         # all batches together have more values than one, by which the engine was chosen
         most = max(options.max_evals, AT_ONCE)
-        self._check_size(state.points, f"batches may have {most:.0f}", most)
-        return replace(state, mean=_pinned(pieces.output, state.points, None, ()))
+        self._check_size(state.grid, f"batches may have {most:.0f}", most)
+        return replace(state, mean=_pinned(pieces.output, state.grid, None, ()))
 
     @override
     def mean(self, pieces: Any, state: Combinations) -> Estimate:
@@ -90,15 +90,19 @@ class FiniteGrid(Engine):
 
     @override
     def integrate(self, pieces: Any, state: Any, request: Request) -> Integral:
-        value = partial(_pinned, pieces.output, state.points)
+        value = partial(_pinned, pieces.output, state.grid)
         return Integral(Estimate(at_distinct(value, request)))
 
 
-def _pinned(f: Any, points: ProductPoints, x: Any, columns: tuple[int, ...]) -> np.ndarray:
-    return add_up(cells(backend_of(f), points, x, columns, 1, "gauss"), f)
+def _grid(measure: Measure) -> ProductGrid:
+    return ProductGrid(ProductPoints.of(measure))
 
 
-def _why_too_many(points: ProductPoints, limit: str, most: float) -> str | None:
+def _pinned(f: Any, grid: ProductGrid, x: Any, columns: tuple[int, ...]) -> np.ndarray:
+    return add_up(grid.cells(backend_of(f), x, columns, 1, "gauss"), f)
+
+
+def _why_too_many(grid: ProductGrid, limit: str, most: float) -> str | None:
     """Return why not all combinations can be evaluated, or None if there are at most `most`."""
-    size = n_cells(points, 1, ())  # the reference has one more column than a value
+    size = grid.n_cells(1, ())  # the reference has one more column than a value
     return f"there are {size} combinations of values, {limit}" if size > most else None

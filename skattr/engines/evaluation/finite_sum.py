@@ -17,11 +17,11 @@ from skattr._files.storage import PicklableTable
 from skattr._inputs import frames
 from skattr._typing import override
 from skattr.attributions import Attributions
-from skattr.engines.backgrounds import rows_or_bins, settle_weights
-from skattr.engines.base import Engine, Integral, Request, RunOptions
+from skattr.engines.backgrounds import rows_or_bins
+from skattr.engines.base import Integral, Request, RunOptions
 from skattr.engines.estimates import Estimate
 from skattr.engines.evaluation.distinct import FEWER, at_distinct
-from skattr.engines.row_sums import RowSum
+from skattr.engines.row_sums import RowSum, SumsOverRows
 from skattr.measures.base import Measure
 from skattr.pieces import Pieces
 
@@ -30,12 +30,11 @@ SMALLER = "a smaller background, "
 MANY_ROWS = 1_000_000  # evaluations of single rows beyond which `outlook` has a hint
 
 
-class FiniteSum(Engine):
+class FiniteSum(SumsOverRows):
     """Evaluates the model on the background, once for each distinct explained value."""
 
     name = "finite_sum"
     kind = Pieces
-    views = ("rows", "bins")
     gives = "exact, one model call per distinct value"
 
     @override
@@ -55,18 +54,6 @@ class FiniteSum(Engine):
         return RowSum(total, background.weights.copy(), copy, row_weights)
 
     @override
-    def merge(self, a: RowSum, b: RowSum) -> RowSum:
-        return a.merge(b, _joined)
-
-    @override
-    def finish(self, pieces: Pieces, state: RowSum, options: RunOptions) -> RowSum:
-        return settle_weights(state)
-
-    @override
-    def mean(self, pieces: Pieces, state: RowSum) -> Estimate:
-        return state.mean()
-
-    @override
     def integrate(self, pieces: Any, state: Any, request: Request) -> Integral:
         value = partial(_pinned_mean, pieces.output, state)
         each = f", each one call of the model on {_rows_per_call(state)}; {SMALLER}"
@@ -81,10 +68,6 @@ class FiniteSum(Engine):
         text = f"explaining the background takes {sum(kinds):,} calls of the model on {rows}"
         long = sum(kinds) * len(state.weights) > MANY_ROWS
         return f"{text}; {SMALLER}{FEWER}" if long else text
-
-
-def _joined(a: PicklableTable, b: PicklableTable) -> PicklableTable:
-    return PicklableTable(frames.concatenate([a.X, b.X]))
 
 
 def _rows_per_call(state: RowSum) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from functools import partial
 from math import prod
@@ -10,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skattr._inputs import frames
+from skattr._typing import override
 from skattr.engines.evaluation.backends import Device, Host, backend_of
 from skattr.engines.evaluation.blocks import blocks
 from skattr.kernels.grids import numba_grids as grids
@@ -24,7 +26,12 @@ class Weighted(NamedTuple):
     weights: Any
 
 
-def add_up(cells: Iterator[Weighted], f: Any, varies: bool = False) -> np.ndarray:
+Backend = Host | Device
+Cells = Iterator[Weighted]
+Columns = tuple[int, ...]
+
+
+def add_up(cells: Cells, f: Any, varies: bool = False) -> np.ndarray:
     """Return Σ weight · f over cells, (k,), followed by Σ weight if masses vary."""
     backend = backend_of(f)
     total = np.zeros(len(f.names) + 1)
@@ -33,90 +40,183 @@ def add_up(cells: Iterator[Weighted], f: Any, varies: bool = False) -> np.ndarra
     return total if varies else total[:-1]
 
 
-def free_columns(source: Any) -> int:
-    """Return the number of columns that a value of a single column is integrated over."""
-    if isinstance(source, ProductPoints):
-        return max(len(source.free(())) - source.pinned, 0)
-    return int((source.sides_[:, 0] < source.sides_[:, 1]).sum())
+def grid_of(measure: Any) -> TensorGrid:
+    """Return the grids of a fitted measure, by the view that it has."""
+    if "factors" in measure.views:
+        return ProductGrid(ProductPoints.of(measure))
+    if "density" in measure.views:
+        return DensityGrid(measure)
+    return FactorGrid(measure) if measure.product else IncrementGrid(measure)
 
 
-def is_finite(source: Any, columns: tuple[int, ...]) -> bool:
-    """Return whether the columns that are not pinned have finitely many values."""
-    if not isinstance(source, ProductPoints):
-        return not (source.sides_[:, 0] < source.sides_[:, 1]).any()
-    return all(source.laws[k].n_atoms is not None for k in source.free(columns))
+class TensorGrid(ABC):
+    """A measure as nodes with weights, the cells of a grid that can be made finer.
+
+    Attributes
+    ----------
+    by_row : bool
+        Whether the number of cells differs between rows.
+    has_mean : bool
+        Whether the grid with no column pinned gives the mean of f.
+    """
+
+    by_row = False
+    has_mean = False
+
+    @abstractmethod
+    def free_columns(self) -> int:
+        """Return the number of columns that a value of a single column is integrated over."""
+
+    @abstractmethod
+    def is_finite(self, columns: Columns) -> bool:
+        """Return whether the columns that are not pinned have finitely many values."""
+
+    @abstractmethod
+    def n_cells(self, points: int, columns: Columns, x: Any = None) -> int:
+        """Return the number of cells with some columns pinned, at the row x if `by_row`."""
+
+    @abstractmethod
+    def cells(self, backend: Backend, x: Any, columns: Columns, points: int, rule: str) -> Cells:
+        """Yield the cells that have weight, in blocks.
+
+        Parameters
+        ----------
+        backend : Host or Device
+        x : table of one row
+            The explained row.
+        columns : tuple of int
+            The columns that are pinned to it.
+        points : int
+            The number of points per side.
+        rule : {"left", "midpoint", "gauss"}
+            Where the nodes are.
+        """
+
+    def pinned_in_largest(self, points: int) -> tuple[int, ...]:
+        """Return the columns whose values have the largest grid, () if none are pinned."""
+        return ()
+
+    @abstractmethod
+    def merge(self, other: Any) -> TensorGrid:
+        """Return the grids of two batches of the background."""
 
 
-def depends_on_row(source: Any) -> bool:
-    """Return whether the number of cells differs between rows, as that of a product does."""
-    return getattr(source, "product", False)
+class ProductGrid(TensorGrid):
+    """The nodes of a product of laws; the columns of an attribution are pinned to x."""
+
+    has_mean = True
+
+    def __init__(self, product: ProductPoints) -> None:
+        self.product = product
+
+    @override
+    def free_columns(self) -> int:
+        return max(len(self.product.free(())) - self.product.pinned, 0)
+
+    @override
+    def is_finite(self, columns: Columns) -> bool:
+        laws = self.product.laws
+        return all(laws[k].n_atoms is not None for k in self.product.free(columns))
+
+    @override
+    def n_cells(self, points: int, columns: Columns, x: Any = None) -> int:
+        laws = self.product.laws
+        return prod(laws[k].n_atoms or points for k in self.product.free(columns))
+
+    @override
+    def pinned_in_largest(self, points: int) -> tuple[int, ...]:
+        if not self.product.pinned:
+            return ()
+        return (int(np.argmin([law.n_atoms or points for law in self.product.laws])),)
+
+    @override
+    def cells(self, backend: Backend, x: Any, columns: Columns, points: int, rule: str) -> Cells:
+        axes = [
+            (frames.column(x, k), np.ones(1)) if k in columns else law.nodes(points, rule)
+            for k, law in enumerate(self.product.laws)
+        ]
+        nodes, shares = [values for values, _ in axes], [weights for _, weights in axes]
+        combine = backend.combiner(self.product, nodes, x, columns)
+        weights = grids.as_lists(shares)
+        for start, n in blocks(shares):
+            yield Weighted(combine(start, n), backend.products(start, weights, n))
+
+    @override
+    def merge(self, other: ProductGrid) -> ProductGrid:
+        return ProductGrid(self.product.merge(other.product))
 
 
-def n_cells(source: Any, points: int, columns: tuple[int, ...], x: Any = None) -> int:
-    """Return the number of cells with some columns pinned, at the row x if it matters."""
-    if isinstance(source, ProductPoints):
-        return prod(source.laws[k].n_atoms or points for k in source.free(columns))
-    if depends_on_row(source):
-        _, weights = factor_axes(source, as_point(x), columns, points, "left")
+class BoxGrid(TensorGrid):
+    """The cells of a box on which a measure lives; `measure` has what `views.OnBox` has."""
+
+    def __init__(self, measure: Any) -> None:
+        self.measure = measure
+
+    @override
+    def free_columns(self) -> int:
+        sides = self.measure.sides_
+        return int((sides[:, 0] < sides[:, 1]).sum())
+
+    @override
+    def is_finite(self, columns: Columns) -> bool:
+        return self.free_columns() == 0
+
+    @override
+    def n_cells(self, points: int, columns: Columns, x: Any = None) -> int:
+        return points ** self.free_columns()
+
+    @override
+    def merge(self, other: BoxGrid) -> BoxGrid:
+        return type(self)(self.measure.merge(other.measure))
+
+
+class DensityGrid(BoxGrid):
+    """The nodes of a rule, with the density times the rule's weights."""
+
+    @override
+    def cells(self, backend: Backend, x: Any, columns: Columns, points: int, rule: str) -> Cells:
+        row, (nodes, shares) = as_point(x), self.measure.axes(points, rule)
+        where, weights = grids.as_lists(nodes), grids.as_lists(shares)
+        for start, n in blocks(nodes):
+            y = backend.points(start, where, n)
+            weight = backend.products(start, weights, n) * self.measure.at(y, row, columns)
+            yield from _nonzero_cells(backend, self.measure, y, weight)
+
+
+class IncrementGrid(BoxGrid):
+    """The cells of an integrand: its values at vertices, differenced axis by axis."""
+
+    @override
+    def cells(self, backend: Backend, x: Any, columns: Columns, points: int, rule: str) -> Cells:
+        row = as_point(x)
+        vertices = self.measure.vertices(points, row, columns)
+        nodes = [_nodes(ends, rule) for ends in vertices]
+        integrand = partial(self.measure.at, x=row, columns=columns)
+        for y, weights in backend.increments(integrand, vertices, nodes):
+            yield Weighted(backend.rows(self.measure, y), weights)
+
+
+class FactorGrid(BoxGrid):
+    """The cells of a product of integrands of one column each; a factor may be 0 on a part."""
+
+    by_row = True
+
+    @override
+    def n_cells(self, points: int, columns: Columns, x: Any = None) -> int:
+        _, weights = factor_axes(self.measure, as_point(x), columns, points, "left")
         return prod(len(weight) for weight in weights)
-    return points ** free_columns(source)
 
-
-def cells(
-    backend: Host | Device, source: Any, x: Any, columns: tuple[int, ...], points: int, rule: str
-) -> Iterator[Weighted]:
-    """Yield the cells of a grid that have weight, in blocks."""
-    if isinstance(source, ProductPoints):
-        return _product_cells(backend, source, x, columns, points, rule)
-    point = as_point(x)
-    if "density" in source.views:
-        return _density_cells(backend, source, point, columns, *source.axes(points, rule))
-    if source.product:
-        axes = factor_axes(source, point, columns, points, rule)
-        return _factor_cells(backend, source, *axes)
-    return _increment_cells(backend, source, point, columns, points, rule)
-
-
-def _product_cells(
-    backend: Host | Device, source: ProductPoints, x: Any, columns: tuple[int, ...], points: int,
-    rule: str,
-) -> Iterator[Weighted]:  # fmt: skip
-    """Yield the nodes of a product of laws, with some columns pinned to x."""
-    axes = [
-        (frames.column(x, k), np.ones(1)) if k in columns else law.nodes(points, rule)
-        for k, law in enumerate(source.laws)
-    ]
-    nodes, shares = [values for values, _ in axes], [weights for _, weights in axes]
-    combine = backend.combiner(source, nodes, x, columns)
-    weights = grids.as_lists(shares)
-    for start, n in blocks(shares):
-        yield Weighted(combine(start, n), backend.products(start, weights, n))
-
-
-def _density_cells(
-    backend: Host | Device, source: Any, x: np.ndarray, columns: tuple[int, ...], nodes: list,
-    shares: list,
-) -> Iterator[Weighted]:  # fmt: skip
-    """Yield the nodes of a rule, with the density times the rule's weights."""
-    where, weights = grids.as_lists(nodes), grids.as_lists(shares)
-    for start, n in blocks(nodes):
-        y = backend.points(start, where, n)
-        weight = backend.products(start, weights, n) * source.at(y, x, columns)
-        yield from _nonzero_cells(backend, source, y, weight)
-
-
-def _factor_cells(
-    backend: Host | Device, source: Any, nodes: list, shares: list
-) -> Iterator[Weighted]:
-    """Yield the cells of a product of integrands of one column each."""
-    where, weights = grids.as_lists(nodes), grids.as_lists(shares)
-    for start, n in blocks(nodes):
-        y = backend.points(start, where, n)
-        yield from _nonzero_cells(backend, source, y, backend.products(start, weights, n))
+    @override
+    def cells(self, backend: Backend, x: Any, columns: Columns, points: int, rule: str) -> Cells:
+        nodes, shares = factor_axes(self.measure, as_point(x), columns, points, rule)
+        where, weights = grids.as_lists(nodes), grids.as_lists(shares)
+        for start, n in blocks(nodes):
+            y = backend.points(start, where, n)
+            yield from _nonzero_cells(backend, self.measure, y, backend.products(start, weights, n))
 
 
 def factor_axes(
-    source: Any, x: np.ndarray, columns: tuple[int, ...], points: int, rule: str
+    source: Any, x: np.ndarray, columns: Columns, points: int, rule: str
 ) -> tuple[list, list]:
     """Return the nodes and the nonzero increments of each factor."""
     vertices = source.vertices(points, x, columns)
@@ -132,18 +232,7 @@ def factor_axes(
     return nodes, weights
 
 
-def _increment_cells(
-    backend: Host | Device, source: Any, x: np.ndarray, columns: tuple[int, ...], points: int,
-    rule: str,
-) -> Iterator[Weighted]:  # fmt: skip
-    """Yield the cells of an integrand: its values at vertices, differenced axis by axis."""
-    vertices = source.vertices(points, x, columns)
-    nodes = [_nodes(ends, rule) for ends in vertices]
-    for y, weights in backend.increments(partial(source.at, x=x, columns=columns), vertices, nodes):
-        yield Weighted(backend.rows(source, y), weights)
-
-
-def _nonzero_cells(backend: Host | Device, source: Any, y: Any, weight: Any) -> Iterator[Weighted]:
+def _nonzero_cells(backend: Backend, source: Any, y: Any, weight: Any) -> Cells:
     """Yield the cells whose weight is not 0, if there are any."""
     nonzero = weight != 0
     if not nonzero.all():

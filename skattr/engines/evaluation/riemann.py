@@ -29,16 +29,8 @@ from skattr.engines.base import Engine, Integral, Request, RunOptions
 from skattr.engines.estimates import Estimate
 from skattr.engines.evaluation.backends import backend_of
 from skattr.engines.evaluation.distinct import at_distinct
-from skattr.engines.evaluation.grid_cells import (
-    add_up,
-    cells,
-    depends_on_row,
-    free_columns,
-    is_finite,
-    n_cells,
-)
+from skattr.engines.evaluation.grid_cells import TensorGrid, add_up, grid_of
 from skattr.measures.base import Measure
-from skattr.measures.factors.points import ProductPoints
 from skattr.pieces import Boxes, Pieces, ReluNetwork
 
 RULES = ("left", "midpoint", "gauss")
@@ -47,10 +39,10 @@ FEW = 3  # free columns up to which a grid is better than points; 1 if the model
 
 
 @dataclass(eq=False)
-class TensorGrids:
-    """A measure that makes grids, and the mean of f with no column pinned if it is a product."""
+class GridState:
+    """The grids of a measure, and the mean of f with no column pinned if they have it."""
 
-    source: Any
+    grid: TensorGrid
     varies: bool
     by_row: bool
     mean: Estimate | None = None
@@ -98,11 +90,11 @@ class Riemann(Engine):
             return None  # increments have no other engine, the others one free column
         if isinstance(pieces, ReluNetwork):
             return "the model has kinks, for which quasi-random points are better than grids"
-        source = ProductPoints.of(measure) if "factors" in measure.views else measure
-        free, few = free_columns(source), 1 if isinstance(pieces, Boxes) else FEW
+        grid = grid_of(measure)
+        free, few = grid.free_columns(), 1 if isinstance(pieces, Boxes) else FEW
         if free > few:
             return f"{free} columns are free, and a grid is meant for {few} at most"
-        size = n_cells(source, SECOND, ())  # the reference has no column pinned
+        size = grid.n_cells(SECOND, ())  # the reference has no column pinned
         if size > options.max_evals:
             return f"its grid has {size} cells, max_evals is {options.max_evals}"
         return None
@@ -118,39 +110,35 @@ class Riemann(Engine):
         return f"explain: grids of {side} points per free column for each distinct {each}"
 
     @override
-    def evaluations(self, states: list[TensorGrids], options: RunOptions) -> str:
-        if any(depends_on_row(one.source) for one in states):
+    def evaluations(self, states: list[GridState], options: RunOptions) -> str:
+        if any(one.grid.by_row for one in states):
             return "evaluations where all factors of a row have weight"
         counts = [list(self._sizes(one, options)) for one in states]
         widest = max(counts, key=lambda sizes: sizes[-1])
         return ", ".join(f"{size:,}" for size in widest) + " evaluations per value at most"
 
-    def _sizes(self, state: TensorGrids, options: RunOptions) -> Iterator[int]:
+    def _sizes(self, state: GridState, options: RunOptions) -> Iterator[int]:
         """Yield the numbers of cells of all levels, for the column with the largest grid."""
-        source = state.source
-        pinned: tuple[int, ...] = ()
-        if isinstance(source, ProductPoints) and source.pinned:
-            pinned = (int(np.argmin([law.n_atoms or FIRST for law in source.laws])),)
-        for points in self._levels(source, None, pinned, options.max_evals):
-            yield n_cells(source, points, pinned)
+        grid, pinned = state.grid, state.grid.pinned_in_largest(FIRST)
+        for points in self._levels(grid, None, pinned, options.max_evals):
+            yield grid.n_cells(points, pinned)
 
     @override
     def prepare(
         self, pieces: Pieces, measure: Any, attributions: Attributions, options: RunOptions
-    ) -> TensorGrids:
+    ) -> GridState:
         self._check()
-        source = ProductPoints.of(measure) if "factors" in measure.views else measure
-        state = TensorGrids(source, measure.mass is None, measure.depends == "row")
-        if not depends_on_row(source):
-            self._check_size(source, None, (), options)
-        return state
+        grid = grid_of(measure)
+        if not grid.by_row:
+            self._check_size(grid, None, (), options)
+        return GridState(grid, measure.mass is None, measure.depends == "row")
 
     def _check_size(
-        self, source: Any, x: Any, columns: tuple[int, ...], options: RunOptions
+        self, grid: TensorGrid, x: Any, columns: tuple[int, ...], options: RunOptions
     ) -> None:
         """Raise if the smallest grid that has an error is larger than max_evals."""
         least = SECOND if self.points is None else self.points
-        size = n_cells(source, least, columns, x)
+        size = grid.n_cells(least, columns, x)
         if size > options.max_evals:
             raise ValueError(
                 f"the grid has {size} cells for one value at {least} points per side, max_evals is "
@@ -159,18 +147,18 @@ class Riemann(Engine):
             )
 
     @override
-    def merge(self, a: TensorGrids, b: TensorGrids) -> TensorGrids:
-        return TensorGrids(a.source.merge(b.source), a.varies, a.by_row)
+    def merge(self, a: GridState, b: GridState) -> GridState:
+        return GridState(a.grid.merge(b.grid), a.varies, a.by_row)
 
     @override
-    def finish(self, pieces: Any, state: TensorGrids, options: RunOptions) -> TensorGrids:
-        if not isinstance(state.source, ProductPoints):
+    def finish(self, pieces: Any, state: GridState, options: RunOptions) -> GridState:
+        if not state.grid.has_mean:
             return state
         value, error = self._refine(pieces.output, state, options, None, ())
         return replace(state, mean=Estimate(value, error))
 
     @override
-    def mean(self, pieces: Any, state: TensorGrids) -> Estimate | None:
+    def mean(self, pieces: Any, state: GridState) -> Estimate | None:
         return state.mean
 
     @override
@@ -183,17 +171,17 @@ class Riemann(Engine):
         return Integral(Estimate(values[..., :k], errors[..., :k]), masses)
 
     def _refine(
-        self, f: Any, state: TensorGrids, options: RunOptions, x: Any, columns: tuple[int, ...]
+        self, f: Any, state: GridState, options: RunOptions, x: Any, columns: tuple[int, ...]
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the sum at the last level, (k,), and its error."""
         assert options.error is not None
         backend = backend_of(f)
         values: list[np.ndarray] = []
         error = np.zeros(0)
-        if depends_on_row(state.source):
-            self._check_size(state.source, x, columns, options)
-        for points in self._levels(state.source, x, columns, options.max_evals):
-            nodes = cells(backend, state.source, x, columns, points, self.rule)
+        if state.grid.by_row:
+            self._check_size(state.grid, x, columns, options)
+        for points in self._levels(state.grid, x, columns, options.max_evals):
+            nodes = state.grid.cells(backend, x, columns, points, self.rule)
             values.append(add_up(nodes, f, state.varies))
             error = _error(values)
             if len(values) > 2 and not (error[: len(options.error)] > options.error).any():
@@ -201,21 +189,21 @@ class Riemann(Engine):
         return values[-1], error
 
     def _levels(
-        self, source: Any, x: Any, columns: tuple[int, ...], max_evals: float
+        self, grid: TensorGrid, x: Any, columns: tuple[int, ...], max_evals: float
     ) -> Iterator[int]:
         """Yield the numbers of points per side: 1 if all columns have atoms only."""
-        if is_finite(source, columns):
+        if grid.is_finite(columns):
             yield 1
             return
         if self.points is not None:
             some = (self.points // 4, (self.points - 1) // 2, self.points)
             yield from sorted({max(1, points) for points in some})
             return
-        points, spent = FIRST, n_cells(source, FIRST, columns, x)
+        points, spent = FIRST, grid.n_cells(FIRST, columns, x)
         while points <= SECOND or spent <= max_evals:
             yield points
             points = 2 * points + 1
-            spent += n_cells(source, points, columns, x)
+            spent += grid.n_cells(points, columns, x)
 
     def _check(self) -> None:
         if self.rule not in RULES:

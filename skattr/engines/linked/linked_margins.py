@@ -9,7 +9,6 @@ of the pieces: the background passes the steps in front of the model once, not o
 
 from __future__ import annotations
 
-import operator
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,10 +22,10 @@ from skattr._inputs import frames
 from skattr._typing import override
 from skattr._utils.parallel import in_order
 from skattr.attributions import Attributions
-from skattr.engines.backgrounds import rows_or_bins, settle_weights
-from skattr.engines.base import Engine, Integral, Request, RunOptions
+from skattr.engines.backgrounds import rows_or_bins
+from skattr.engines.base import Integral, Request, RunOptions
 from skattr.engines.estimates import Estimate
-from skattr.engines.row_sums import RowSum
+from skattr.engines.row_sums import RowSum, SumsOverRows
 from skattr.measures.base import Measure
 from skattr.pieces import Additive, Linked, Pieces, ReluNetwork
 
@@ -123,12 +122,11 @@ class NetworkRows(RowMargins):
 KINDS: dict[type[Pieces], type[RowMargins]] = {Additive: AdditiveRows, ReluNetwork: NetworkRows}
 
 
-class LinkedMargins(Engine):
+class LinkedMargins(SumsOverRows):
     """Evaluates the link of the margins of all rows, for each distinct explained value."""
 
     name = "linked_margins"
     kind = Linked
-    views = ("rows", "bins")
     gives = "exact, behind a link: one pass of the rows per distinct value"
     how_exact = "exact, behind a link"
 
@@ -153,18 +151,6 @@ class LinkedMargins(Engine):
         weights = background.weights.copy()
         total = _weighted_sum(pieces, rows.fit(pieces.inner), weights)
         return RowSum(total, weights, rows if pinned else None, row_weights)
-
-    @override
-    def merge(self, a: RowSum, b: RowSum) -> RowSum:
-        return a.merge(b, operator.add)
-
-    @override
-    def finish(self, pieces: Linked, state: RowSum, options: RunOptions) -> RowSum:
-        return settle_weights(state)
-
-    @override
-    def mean(self, pieces: Linked, state: RowSum) -> Estimate:
-        return state.mean()
 
     @override
     def integrate(self, pieces: Any, state: Any, request: Request) -> Integral:

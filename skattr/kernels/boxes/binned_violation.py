@@ -27,7 +27,6 @@ from skattr.kernels.boxes.bits import (
     flip_to_fewer,
     lowest,
     n_words,
-    restrict,
     tail,
 )
 from skattr.kernels.boxes.layout import (
@@ -41,7 +40,7 @@ from skattr.kernels.boxes.layout import (
     next_turn,
     start_walk,
 )
-from skattr.kernels.boxes.one_violation import fill_side, new_sets
+from skattr.kernels.boxes.one_violation import fill_side, new_sets, restrict_sets, slot_of
 from skattr.kernels.compiled import inlined, kernel
 
 
@@ -225,31 +224,24 @@ def _walk(table, trees, owners, rows, binning, sums, path, row_sets, listed):
                 level -= 1
                 continue
             child = nodes[node, now]
-            inner = nodes[child, COLUMN] >= 0
             g = owner[nodes[node, COLUMN]]
             n = n_sets[level]
-            mine = n if g >= 0 else -1  # the slot of E_g; if it was dropped as empty, so is A
-            for s in range(1, n):
-                if active[level, s] == g:
-                    mine = s
-            last = n + (mine == n)
-            if mine == n:
+            own_slot = slot_of(active, level, n, g)
+            last = n + (own_slot == n)
+            if own_slot == n:
                 active[level, n] = g
+            if nodes[child, COLUMN] >= 0:
+                count = restrict_sets(stack, side, active, level, n, own_slot, g, now)
+                if count > 0:
+                    level = go_down(child, node_at, turn, level)
+                    n_sets[level] = count
+                continue
             box = nodes[child, LEFT]
-            count = np.int64(0)
-            any_row = False
             for s in range(last):
                 slot = s if s < n else 0  # the first condition on g: E_g is A
-                free = s == mine  # the split puts no condition on these rows
+                free = s == own_slot  # the split puts no condition on these rows
                 row = everything if free else level
                 flip = ALL if now == 2 and not free else ZERO
-                if inner:
-                    kept = restrict(stack, level, slot, side, row, flip, count)
-                    any_row |= kept
-                    if kept or s == 0:
-                        active[level + 1, count] = active[level, s]
-                        count += 1
-                    continue
                 if s == 0:
                     _add_inside(
                         stack, level, side, flip, values, box, output, weights, fit,
@@ -273,6 +265,3 @@ def _walk(table, trees, owners, rows, binning, sums, path, row_sets, listed):
                         interval[ADMITS, k], m, size, bin_of, weight, is_set, allowed,
                         whole_sums, whole_start,
                     )  # fmt: skip
-            if any_row:
-                level = go_down(child, node_at, turn, level)
-                n_sets[level] = count

@@ -21,7 +21,6 @@ from skattr.kernels.boxes.bits import (
     lowest,
     n_words,
     prefetch,
-    restrict,
     tail,
 )
 from skattr.kernels.boxes.layout import (
@@ -37,7 +36,13 @@ from skattr.kernels.boxes.layout import (
     narrow,
     new_path,
 )
-from skattr.kernels.boxes.one_violation import fill_side, index_rows, new_sets
+from skattr.kernels.boxes.one_violation import (
+    fill_side,
+    index_rows,
+    new_sets,
+    restrict_sets,
+    slot_of,
+)
 from skattr.kernels.compiled import inlined, kernel
 from skattr.kernels.lines.vectors import (
     WIDTH,
@@ -90,17 +95,17 @@ def index_folds(codes, weights, offset, folds, n_folds):
     rank[order] = np.arange(n) - (np.cumsum(sizes) - sizes)[folds[order]]
     places = ((rank // WORD) * n_folds + folds) * WORD + rank % WORD
     n_places = -(-int(sizes.max()) // WORD) * n_folds * WORD
-    everyone = np.zeros(n_places, np.bool_)
-    everyone[places] = True
-    return index_rows(codes, weights, offset, places, n_places), as_words(everyone)
+    all_rows = np.zeros(n_places, np.bool_)
+    all_rows[places] = True
+    return index_rows(codes, weights, offset, places, n_places), as_words(all_rows)
 
 
-def walk(table, trees, owners, rows, everyone, sums, by_fold):
+def walk(table, trees, owners, rows, all_rows, sums, by_fold):
     """Add the contributions of one block of rows to the boxes of some trees that have splits.
 
     Returns what begins at the first code of each column, and what its missing code gets, (d, k, G).
     """
-    sets = new_sets(table, owners, rows.codes.shape[1], everyone)
+    sets = new_sets(table, owners, rows.codes.shape[1], all_rows)
     levels, d, (_, k, n_folds) = table.depth + 2, len(table.is_set), by_fold.total.shape
     path = FoldPath(
         aligned_zeros(levels + 2 * d + 1, k, n_folds),
@@ -288,6 +293,7 @@ def _walk(table, trees, owners, rows, sums, path, row_sets, by_fold, fold_path):
     for i in range(trees.shape[0]):
         t = trees[i]
         output = roots[t, 1]
+        # written out as in one_violation.py, where the cost of sharing it is noted
         level = np.int64(0)
         node_at[0] = roots[t, 0]
         turn[0] = 0
@@ -314,10 +320,7 @@ def _walk(table, trees, owners, rows, sums, path, row_sets, by_fold, fold_path):
                 move_bounds(k, split, now, saved, bound, saved_bound, last, saved_last, level)
             g = owner[k]
             n = n_sets[level]
-            mine = n if g >= 0 else -1
-            for s in range(1, n):
-                if active[level, s] == g:
-                    mine = s
+            own_slot = slot_of(active, level, n, g)
             if now == 3:
                 if g >= 0 and not is_set[k]:
                     close_sides(
@@ -326,29 +329,27 @@ def _walk(table, trees, owners, rows, sums, path, row_sets, by_fold, fold_path):
                     )  # fmt: skip
                 close_level(
                     level, output, width, place_of(nodes, node, offset, is_set, owner, where),
-                    g if mine == n else -1, level_sums, under,
+                    g if own_slot == n else -1, level_sums, under,
                     fold_jumps, fold_constant, fold_total,
                 )  # fmt: skip
                 level -= 1
                 continue
             child = nodes[node, now]
-            inner = nodes[child, COLUMN] >= 0
-            count = np.int64(0)
-            any_row = False
+            if nodes[child, COLUMN] >= 0:
+                count = restrict_sets(stack, side, active, level, n, own_slot, g, now)
+                if count > 0:
+                    level += 1
+                    n_sets[level] = count
+                    node_at[level] = child
+                    turn[level] = 0
+                continue
             weight = 0.0
-            for s in range(n + (mine == n)):
+            for s in range(n + (own_slot == n)):
                 slot = s if s < n else 0
                 j = active[level, s] if s < n else g
-                free = s == mine
+                free = s == own_slot
                 row = everything if free else level
                 flip = ALL if now == 2 and not free else ZERO
-                if inner:
-                    kept = restrict(stack, level, slot, side, row, flip, count)
-                    any_row |= kept
-                    if kept or s == 0:
-                        active[level + 1, count] = j
-                        count += 1
-                    continue
                 some = weigh_folds(
                     words, side_words, stack, level, slot, side, row, flip, weights, equal,
                     fold_weights,
@@ -375,11 +376,6 @@ def _walk(table, trees, owners, rows, sums, path, row_sets, by_fold, fold_path):
                         add_weights(
                             sides, last[single[j]], output + o, values[box, o], fold_weights
                         )
-            if any_row:
-                level += 1
-                n_sets[level] = count
-                node_at[level] = child
-                turn[level] = 0
 
 
 @kernel

@@ -4,8 +4,9 @@ Kernels take tuples of arrays and unpack them first: numba would count reference
 members at each inner call, which costs more than the work.
 
 A walk with a box along its path is a loop: `start_walk` at a root, then `next_turn` at the node of
-the current level (left, right, back), and `go_down` to a child that is worth it. Kernels that send
-lists of rows down share `goes_left` and `split_rows`.
+the current level (left, right, back), and `go_down` to a child that is worth it; the sets of rows
+along the path are those of one_violation.py (`fill_side`, `slot_of`, `restrict_sets`). Kernels that
+send single rows or lists of rows down share `goes_left` and `split_rows`.
 """
 
 from typing import NamedTuple

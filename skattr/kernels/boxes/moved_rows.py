@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skattr.kernels.boxes.bits import has
-from skattr.kernels.boxes.layout import COLUMN, LEFT, MISSING, RIGHT, SPLIT
+from skattr.kernels.boxes.layout import COLUMN, LEFT, RIGHT, goes_left
 from skattr.kernels.compiled import inlined, kernel
 
 
@@ -38,21 +37,12 @@ def add_moves(table, trees, moves):
 
 
 @inlined
-def _goes_left(nodes, node, k, sets, is_set, code):
-    """Tell whether a code goes left, for ordered columns without a branch to be guessed."""
-    split = nodes[node, SPLIT]
-    if is_set[k]:
-        return has(sets, split, code)
-    return (code <= split) & ((code > 0) | (nodes[node, MISSING] == 1))
-
-
-@inlined
 def _box(nodes, sets, is_set, node, codes, r, moved, code):
     """Return the box below a node in which a row is, with one column at another code."""
     k = nodes[node, COLUMN]
     while k >= 0:
         here = code if k == moved else codes[r, k]
-        node = nodes[node, RIGHT - _goes_left(nodes, node, k, sets, is_set, here)]
+        node = nodes[node, RIGHT - goes_left(nodes, node, sets, is_set, here)]
         k = nodes[node, COLUMN]
     return nodes[node, LEFT]
 
@@ -73,9 +63,9 @@ def _add_moves(table, trees, moves, buffers):
             node = roots[t, 0]
             k = nodes[node, COLUMN]
             while k >= 0:
-                left = _goes_left(nodes, node, k, sets, is_set, codes[r, k])
-                lower = _goes_left(nodes, node, k, sets, is_set, targets[r, k, 0])
-                upper = _goes_left(nodes, node, k, sets, is_set, targets[r, k, 1])
+                left = goes_left(nodes, node, sets, is_set, codes[r, k])
+                lower = goes_left(nodes, node, sets, is_set, targets[r, k, 0])
+                upper = goes_left(nodes, node, sets, is_set, targets[r, k, 1])
                 if (lower != left) | (upper != left):
                     start = nodes[node, LEFT + left]
                     for side in range(2):

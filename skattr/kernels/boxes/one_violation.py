@@ -165,14 +165,48 @@ def fill_side(nodes, node, sets, offset, is_set, order, start, prefixes, missing
             word = drop_run(word)
 
 
-def new_sets(table, owners, n, everyone=None):
+@inlined
+def slot_of(active, level, n, g):
+    """Return the slot of E_g, n if it is A, or -1 if the column of a split has no attribution.
+
+    It is A before the first condition on g; where it was dropped as empty, A is empty too.
+    """
+    slot = n if g >= 0 else -1
+    for s in range(1, n):
+        if active[level, s] == g:
+            slot = s
+    return slot
+
+
+@inlined
+def restrict_sets(stack, side, active, level, n, own_slot, g, turn):
+    """Fill the sets of the level below, for a child that has splits; return how many, 0 if empty.
+
+    `own_slot` is the slot of E_g, which a split on g leaves as it is; the others are restricted.
+    """
+    count = np.int64(0)
+    any_row = False
+    for s in range(n + (own_slot == n)):
+        slot = s if s < n else 0  # the first condition on g: E_g is A
+        free = s == own_slot  # the split puts no condition on these rows
+        row = side.shape[0] - 1 if free else level
+        flip = ALL if turn == 2 and not free else ZERO
+        kept = restrict(stack, level, slot, side, row, flip, count)
+        any_row |= kept
+        if kept or s == 0:
+            active[level + 1, count] = active[level, s] if s < n else g
+            count += 1
+    return count if any_row else np.int64(0)
+
+
+def new_sets(table, owners, n, all_rows=None):
     """Return the sets at a root, where all of n rows are in A, in the first places by default."""
-    everyone = as_words(np.ones(n, np.bool_)) if everyone is None else everyone
+    all_rows = as_words(np.ones(n, np.bool_)) if all_rows is None else all_rows
     levels = table.depth + 2
     n_slots = min(len(owners.single), table.depth + 1) + 1
-    stack = aligned_zeros(levels, n_slots, len(everyone)).view(np.uint64)
-    stack[0, 0] = everyone
-    side = aligned_zeros(levels + 1, len(everyone)).view(np.uint64)
+    stack = aligned_zeros(levels, n_slots, len(all_rows)).view(np.uint64)
+    stack[0, 0] = all_rows
+    side = aligned_zeros(levels + 1, len(all_rows)).view(np.uint64)
     side[:] = ALL
     return Sets(stack, side, np.zeros((levels, n_slots + 1), np.int32), np.ones(levels, np.int32))
 
@@ -217,29 +251,24 @@ def _walk(table, trees, owners, rows, sums, path, row_sets):
                 level -= 1
                 continue
             child = nodes[node, now]
-            inner = nodes[child, COLUMN] >= 0
             g = owner[nodes[node, COLUMN]]
             n = n_sets[level]
-            mine = n if g >= 0 else -1  # the slot of E_g; if it was dropped as empty, so is A
-            for s in range(1, n):
-                if active[level, s] == g:
-                    mine = s
-            count = np.int64(0)
-            any_row = False
+            own_slot = slot_of(active, level, n, g)
+            if nodes[child, COLUMN] >= 0:
+                count = restrict_sets(stack, side, active, level, n, own_slot, g, now)
+                if count > 0:
+                    level += 1
+                    n_sets[level] = count
+                    node_at[level] = child
+                    turn[level] = 0
+                continue
             weight = 0.0
-            for s in range(n + (mine == n)):
+            for s in range(n + (own_slot == n)):
                 slot = s if s < n else 0  # the first condition on g: E_g is A
                 j = active[level, s] if s < n else g
-                free = s == mine  # the split puts no condition on these rows
+                free = s == own_slot  # the split puts no condition on these rows
                 row = everything if free else level
                 flip = ALL if now == 2 and not free else ZERO
-                if inner:
-                    kept = restrict(stack, level, slot, side, row, flip, count)
-                    any_row |= kept
-                    if kept or s == 0:
-                        active[level + 1, count] = j
-                        count += 1
-                    continue
                 some = weigh(stack, level, slot, side, row, flip, weights, equal)
                 if s == 0:
                     weight = some
@@ -249,8 +278,3 @@ def _walk(table, trees, owners, rows, sums, path, row_sets):
                         values, nodes[child, LEFT], output, weight, j, some, offset, is_set,
                         interval, allowed, single, group, jumps, constant, box_weights,
                     )  # fmt: skip
-            if any_row:
-                level += 1
-                n_sets[level] = count
-                node_at[level] = child
-                turn[level] = 0

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skattr.kernels.boxes.bits import ALL, ONE, ZERO, flip_to_fewer, lowest, n_words, restrict, tail
+from skattr.kernels.boxes.bits import ALL, ONE, ZERO, flip_to_fewer, lowest, n_words, tail
 from skattr.kernels.boxes.layout import ADMITS, COLUMN, HIGH, LEFT, LOW, narrow, new_path
-from skattr.kernels.boxes.one_violation import fill_side, new_sets
+from skattr.kernels.boxes.one_violation import fill_side, new_sets, restrict_sets, slot_of
 from skattr.kernels.compiled import inlined, kernel
 
 
@@ -94,30 +94,25 @@ def _walk(table, trees, owner, single, rows, steps, path, row_sets):
                 continue
             child = nodes[node, now]
             box = nodes[child, LEFT]
-            inner = nodes[child, COLUMN] >= 0
             g = owner[nodes[node, COLUMN]]
             n = n_sets[level]
-            mine = n if g >= 0 else -1  # the slot of E_g; if it was dropped as empty, so is A
-            for s in range(1, n):
-                if active[level, s] == g:
-                    mine = s
+            own_slot = slot_of(active, level, n, g)
+            if nodes[child, COLUMN] >= 0:
+                count = restrict_sets(stack, side, active, level, n, own_slot, g, now)
+                if count > 0:
+                    level += 1
+                    n_sets[level] = count
+                    node_at[level] = child
+                    turn[level] = 0
+                continue
             # the rows of A, which the split restricts
             all_flip = ALL if now == 2 else ZERO
-            count = np.int64(0)
-            any_row = False
-            for s in range(n + (mine == n)):
+            for s in range(n + (own_slot == n)):
                 slot = s if s < n else 0  # the first condition on g: E_g is A
                 j = active[level, s] if s < n else g
-                free = s == mine  # the split puts no condition on these rows
+                free = s == own_slot  # the split puts no condition on these rows
                 row = everything if free else level
                 flip = all_flip if not free else ZERO
-                if inner:
-                    kept = restrict(stack, level, slot, side, row, flip, count)
-                    any_row |= kept
-                    if kept or s == 0:
-                        active[level + 1, count] = j
-                        count += 1
-                    continue
                 if s == 0:
                     _add(stack, level, 0, side, row, flip, fit, 0, output, values, box, 1.0)
                     continue
@@ -151,8 +146,3 @@ def _walk(table, trees, owner, single, rows, steps, path, row_sets):
                     )  # fmt: skip
                 if interval[ADMITS, k]:
                     _add(stack, level, slot, side, row, flip, jumps, base, output, values, box, 1.0)
-            if any_row:
-                level += 1
-                n_sets[level] = count
-                node_at[level] = child
-                turn[level] = 0

@@ -70,8 +70,8 @@ class Values:
 
     def merge(self, other: Values) -> Values:
         """Join the values of two batches."""
-        table = frames.concatenate([self.kept.X, other.kept.X])
-        return Values.of(table, np.concatenate([self.weights, other.weights]))
+        table = self.kept + other.kept
+        return Values.of(table.X, np.concatenate([self.weights, other.weights]))
 
 
 @dataclass(eq=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -201,14 +202,18 @@ class Decomposition:
         """Return the components of a term with factors, and whether they are pinned."""
         if t not in self._tables:
             view = term.factors()
-            laws = [(weight, [self._law(law) for law in each]) for weight, each in view.components]
+            laws = [
+                (weight, [_written(law, self.numbers) for law in each])
+                for weight, each in view.components
+            ]
             self._tables[t] = laws, view.pinned
         return self._tables[t]
 
     def _product(self, view: FactorsView, number: np.ndarray) -> Signed:
         """Return a sum of products that does not depend on the row."""
         products = [
-            (weight, tuple(self._law(law) for law in laws)) for weight, laws in view.components
+            (weight, tuple(_written(law, self.numbers) for law in laws))
+            for weight, laws in view.components
         ]
         return signed(*_nothing(number), products)
 
@@ -216,7 +221,7 @@ class Decomposition:
         self, t: Any, term: Any, x: Any, number: np.ndarray, chosen: Columns
     ) -> list[Signed]:
         mixture, _, components = term.mixture()
-        laws = [[self._law(law) for law in each] for each in components]
+        laws = [[_written(law, self.numbers) for law in each] for each in components]
         result = []
         for columns in chosen:
             shares = mixture.shares(number[None, list(columns)], list(columns))[0]
@@ -258,22 +263,36 @@ class Decomposition:
                 self._tables[t] = self.numbers.of(background.X), weights / weights.sum()
         return self._tables[t]
 
-    def _law(self, law: Any) -> Law:
-        if isinstance(law, Empirical):
-            weights = law.background.weights
-            values = law.background.column(law.k)
-            return discrete(self.numbers.column(law.k, values), weights / weights.sum())
-        if isinstance(law, Levels):
-            k = self.numbers.names.index(law.name)
-            levels = self.numbers.column(k, frames.as_column(law.levels))
-            return discrete(levels, np.full(len(levels), 1 / len(levels)))
-        if isinstance(law, Interval):
-            low, high = law.ends().tolist()
-            return atom(low) if low == high else _continuous(Part("uniform", low, high))
-        if isinstance(law, Normal):
-            at = float(law.mean)
-            return atom(at) if law.scale == 0 else _continuous(Part("normal", at, float(law.scale)))
-        raise NotImplementedError(f"{type(law).__name__} cannot be written out")
+
+@singledispatch
+def _written(law: Any, numbers: Numbers) -> Law:
+    """Return the law of a column as a law of numbers."""
+    raise NotImplementedError(f"{type(law).__name__} cannot be written out")
+
+
+@_written.register
+def _written_values(law: Empirical, numbers: Numbers) -> Law:
+    weights, values = law.background.weights, law.background.column(law.k)
+    return discrete(numbers.column(law.k, values), weights / weights.sum())
+
+
+@_written.register
+def _written_levels(law: Levels, numbers: Numbers) -> Law:
+    k = numbers.names.index(law.name)
+    levels = numbers.column(k, frames.as_column(law.levels))
+    return discrete(levels, np.full(len(levels), 1 / len(levels)))
+
+
+@_written.register
+def _written_interval(law: Interval, numbers: Numbers) -> Law:
+    low, high = law.ends().tolist()
+    return atom(low) if low == high else _continuous(Part("uniform", low, high))
+
+
+@_written.register
+def _written_normal(law: Normal, numbers: Numbers) -> Law:
+    at = float(law.mean)
+    return atom(at) if law.scale == 0 else _continuous(Part("normal", at, float(law.scale)))
 
 
 # the first view that a measure has is used
