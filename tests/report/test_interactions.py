@@ -32,8 +32,11 @@ def test_shares_pairs_and_surfaces(tmp_path):
     explainer = MeasureExplainer(MODEL).fit(X)
     text = section(explainer, tmp_path)
     parts = skattr.decompose(explainer, X)
-    assert f"single columns explain {100 * parts.shares['single columns']:.0f} %" in text
-    assert f"columns add {100 * parts.shares['pairs']:.0f} %" in text
+    assert f"single columns explain {100 * parts.shares['single columns']:.1f} %" in text
+    assert f"columns add {100 * parts.shares['pairs']:.1f} %" in text
+    overlap = "Shares of single pairs overlap here" in text
+    every = parts.strength.query("kind == 'pair'")["share"].sum()
+    assert overlap == (every > parts.shares["pairs"] + 1e-3)
     (first,) = parts.strength.query("kind == 'pair'").nlargest(1, "share").itertuples()
     assert (
         f"{first.first} × {first.second}" in text and f"<td>{100 * first.share:.1f} %</td>" in text
