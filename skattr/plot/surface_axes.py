@@ -19,7 +19,6 @@ CELLS = 120  # of numbers; of a step function with more jumps, the value in the 
 EVALUATED = 24  # cells of a function that calls the model
 GAP = 0.03  # between numbers and "missing", as a part of the axis
 WIDE = 0.06  # the width of "missing"
-WHOLE = 25  # whole numbers that each have a cell of their own width
 MARGIN = 0.015  # beyond the lowest and the highest number, whose rows are drawn on their cells
 
 
@@ -40,7 +39,7 @@ class SurfaceAxis:
     @property
     def whole(self) -> bool:
         """Whether the rows of the data have whole numbers, few enough to be told apart."""
-        return self.names is None and not self.dates and _few_whole(self.column)
+        return self.column is not None and self.column.whole
 
     @property
     def n_cells(self) -> int:
@@ -121,7 +120,7 @@ def _of_numbers(curve: Curve, line: Line, column: Column | None) -> SurfaceAxis:
         between = (middle[:-1] + middle[1:]) / 2
         edges = np.array([min(low, middle[0]), *between, max(high, middle[-1])])
     if line.kind != "line":
-        margin = 0.5 if _few_whole(column) and not line.dates else MARGIN * (high - low)
+        margin = 0.5 if column is not None and column.whole else MARGIN * (high - low)
         edges[[0, -1]] += margin * np.array([-1, 1])
     missing = None
     if MISSING in line.special:
@@ -143,14 +142,6 @@ def _of_numbers(curve: Curve, line: Line, column: Column | None) -> SurfaceAxis:
         curve.feature, raw, edges, None, line.kind != "line", line.dates, line.unit, missing,
         column,
     )  # fmt: skip
-
-
-def _few_whole(column: Column | None) -> bool:
-    """Tell whether a column holds few whole numbers, such as those of rooms."""
-    if column is None or column.levels is not None:
-        return False
-    x = np.unique(column.numbers[np.isfinite(column.numbers)])
-    return 0 < len(x) <= WHOLE and bool((x == np.round(x)).all()) and np.ptp(x) < WHOLE
 
 
 def _range(curve: Curve, line: Line, column: Column | None) -> tuple[float, float]:
