@@ -42,7 +42,8 @@ def find_interactions(explainer: Any, explanation: Explanation) -> Decomposition
     It applies where pairs are exact and cheap: to models that were read, and measures that depend
     on the own columns, if the explainer keeps its background.
     """
-    own = all(term.depends != "row" for _, term in as_terms(explainer.measure_))
+    terms = [term for _, term in as_terms(explainer.measure_)]
+    own = all(term.depends != "row" and not term.no_pairs for term in terms)
     read = isinstance(explainer.pieces_, Boxes | Additive | Products)
     every = len(explanation.feature_names) > 1 and len(explanation) > 1
     if not (own and read and every and explainer.keeps_background_):

@@ -12,6 +12,7 @@ from sklearn.neighbors import KNeighborsRegressor
 
 import skattr
 from skattr import MeasureExplainer, plot, write_report
+from skattr.measures import ALE
 from skattr.report import figures
 
 RNG = np.random.default_rng(0)
@@ -86,8 +87,9 @@ def test_many_rows_are_stated(tmp_path, monkeypatch):
         MeasureExplainer(MODEL, "shapley").fit(X),  # interactions are shared out among columns
         MeasureExplainer(MODEL, "partial_dependence").partial_fit(X),  # keeps no rows
         MeasureExplainer(KNeighborsRegressor(2).fit(X, Y)).fit(X[:5]),  # pairs would take long
+        MeasureExplainer(MODEL, ALE()).fit(X),  # has no pairs
     ],
-    ids=["shapley", "batches", "black box"],
+    ids=["shapley", "batches", "black box", "ale"],
 )
 def test_left_out_where_it_does_not_apply(explainer, tmp_path):
     assert section(explainer, tmp_path, X[:10]) is None
