@@ -44,6 +44,7 @@ def find_interactions(explainer: Any, explanation: Explanation) -> Decomposition
     """
     terms = [term for _, term in as_terms(explainer.measure_)]
     own = all(term.depends != "row" and not term.no_pairs for term in terms)
+    own = own and any(term.depends != "nothing" for term in terms)
     read = isinstance(explainer.pieces_, Boxes | Additive | Products)
     every = len(explanation.feature_names) > 1 and len(explanation) > 1
     if not (own and read and every and explainer.keeps_background_):

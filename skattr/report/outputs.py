@@ -162,7 +162,9 @@ def _panel(
     support = None if one.support is None else one.support[:, j]
     write = formatter(values)
     picture = figures.panel(curve, column, values, support, shown(one.output_names[0]), settings)
-    if picture is None and not reason:
+    if figures.is_flat(curve, column):
+        reason = "The value is the same for all levels."
+    elif picture is None and not reason:
         reason = (
             "The curve shows values of the data, so it is left out: include_data=False."
             if not settings.include_data

@@ -88,8 +88,9 @@ def test_many_rows_are_stated(tmp_path, monkeypatch):
         MeasureExplainer(MODEL, "partial_dependence").partial_fit(X),  # keeps no rows
         MeasureExplainer(KNeighborsRegressor(2).fit(X, Y)).fit(X[:5]),  # pairs would take long
         MeasureExplainer(MODEL, ALE()).fit(X),  # has no pairs
+        MeasureExplainer(MODEL, "expectation").fit(X),  # pins no column
     ],
-    ids=["shapley", "batches", "black box", "ale"],
+    ids=["shapley", "batches", "black box", "ale", "expectation"],
 )
 def test_left_out_where_it_does_not_apply(explainer, tmp_path):
     assert section(explainer, tmp_path, X[:10]) is None
