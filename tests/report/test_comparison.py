@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestClassifier
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeRegressor
 
@@ -122,10 +122,9 @@ def test_hostile_labels(part, tmp_path, monkeypatch):
 
 
 def test_a_measure_that_pins_no_column_has_flat_panels(tmp_path):
-    """`Expectation` is one step, on columns of levels too, and pairs of it are 0."""
+    """`Expectation` of a black box is one step, on columns of levels too."""
     rows = pd.DataFrame({"town": pd.Categorical(["Rome", "Oslo"] * 20), "area": np.arange(40.0)})
-    model = HistGradientBoostingRegressor(categorical_features="from_dtype", max_iter=3)
-    explainer = MeasureExplainer(model.fit(rows, rows["area"]), "expectation").fit(rows)
+    explainer = MeasureExplainer(lambda table: table["area"] * 1.0, "expectation").fit(rows)
     for include_data in (True, False):
         path = tmp_path / "report.html"
         write_report([explainer, explainer], rows, path, include_data=include_data)
