@@ -191,6 +191,9 @@ def decompose(explainer: MeasureExplainer, X: Any) -> Decomposition:
             f"decompose needs a measure that depends on the own columns only, got "
             f"{explainer.measure_!r}, whose values contain interactions; use the default measure"
         )
+    for _, term in as_terms(explainer.measure_):
+        if term.no_pairs:
+            raise ValueError(f"decompose: there are no pairs of {term!r}: {term.no_pairs}")
     if not hasattr(X, "shape") or len(X) < 2:
         raise ValueError(f"decompose: X must be a table of at least two rows, got {brief(X)}")
     n_values = len(explainer.get_feature_names_out())  # of all outputs

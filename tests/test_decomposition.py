@@ -12,7 +12,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 import skattr
 from skattr import MeasureExplainer
-from skattr.measures import PartialDependence, Shapley
+from skattr.measures import ALE, PartialDependence, Shapley
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 4)).round(1)
@@ -137,6 +137,7 @@ def test_tables():
     [
         (MeasureExplainer(MODELS["forest"]), X[:1], "at least two rows"),
         (MeasureExplainer(MODELS["forest"], Shapley()), X, "own columns only"),
+        (MeasureExplainer(MODELS["forest"], ALE()), X, r"no pairs of ALE\(\): effects are acc"),
         (MeasureExplainer(lambda X: np.ones(len(X))), X, "the same for all rows"),
         (MeasureExplainer(lambda X: X[:, 0]), X[:, :1], "pair needs two"),
         (MeasureExplainer(DecisionTreeRegressor().fit(X[:, :1], X[:, 0])), X[:, :1], "only one"),

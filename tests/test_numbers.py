@@ -4,8 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from skattr import measures
 from skattr._utils.numbers import count, decimals, fixed, formatter, number, raw, small, ticks
 from skattr.measures import (
+    ALE,
     Baseline,
     Conditional,
     Expectation,
@@ -13,6 +15,7 @@ from skattr.measures import (
     PartialDependence,
     Uniform,
 )
+from skattr.report.words import EXPECTATIONS, MEASURES
 
 
 @pytest.mark.parametrize(
@@ -77,7 +80,16 @@ def test_ticks_are_alike():
          "partial dependence − expectation (product)"),
         (-0.5 * Uniform() + Baseline({"a": 1}), "−0.5 · uniform + baseline"),
         (LinearCombination([]), ""),
+        (ALE(), "ALE"),
+        (ALE(n_bins=7), "ALE (n bins 7)"),
     ],
 )  # fmt: skip
 def test_measures_in_words(measure, words):
     assert measure.in_words() == words
+
+
+@pytest.mark.parametrize("name", sorted({*measures.__all__} - {"Measure", "LinearCombination"}))
+def test_a_report_describes_every_measure_in_a_sentence(name):
+    assert name in MEASURES or name == "Expectation"
+    for words, formula in [*MEASURES.values(), *EXPECTATIONS.values()]:
+        assert words[0].islower() and not words.endswith(".") and formula

@@ -320,6 +320,8 @@ def _settle_narwhals(values: Any, like: nw.Series) -> nw.Series:
         if values.dtype == like.dtype:
             return values.alias(like.name)
     items = as_series(values).to_list()
+    if not like.dtype.is_numeric():  # only numbers have NaN
+        items = [None if is_missing(item) else item for item in items]
     make = nw.new_series
     with suppress(Exception):  # each library has errors of its own
         new = make(like.name, items, dtype=like.dtype, backend=like.implementation)

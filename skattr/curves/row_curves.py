@@ -245,4 +245,5 @@ class Curves:
         return pd.concat(parts, ignore_index=True)
 
     def __repr__(self) -> str:
-        return f"<Curves of {self.feature!r} in {len(self)} rows: {self.kind}>"
+        rows = "1 row" if len(self) == 1 else f"{len(self):,} rows"
+        return f"<Curves of {self.feature!r} in {rows}: {self.kind}>"

@@ -94,6 +94,10 @@ class ALE(Measure):
     def __init__(self, n_bins: int | None = None) -> None:
         self.n_bins = n_bins
 
+    def in_words(self) -> str:
+        """Return the usual short name, with the parameters that differ from the defaults."""
+        return self._named("ALE")
+
     def _check_parameters(self) -> None:
         n_bins = self.n_bins
         whole = isinstance(n_bins, Integral) and not isinstance(n_bins, bool)

@@ -19,6 +19,9 @@ _ON_AXIS = {"integer", "floating", "mixed-integer-float", "datetime", "datetime6
 _DAY = pd.Timedelta(days=1)
 
 
+WHOLE = 25  # whole numbers that are told apart on an axis
+
+
 @dataclass
 class Column:
     """The n values of a column: either numbers or levels."""
@@ -40,6 +43,14 @@ class Column:
             return words
         share = 100 * self.missing.mean()
         return f"{words}, {'< 0.1' if share < 0.1 else f'{share:.1f}'} % missing"
+
+    @property
+    def whole(self) -> bool:
+        """Whether it holds few whole numbers, such as those of rooms."""
+        if self.levels is not None or self.dates:
+            return False
+        x = np.unique(self.numbers[np.isfinite(self.numbers)])
+        return 0 < len(x) <= WHOLE and bool((x == np.round(x)).all()) and np.ptp(x) < WHOLE
 
     def has(self, name: drawing.NoLevel) -> bool:
         """Tell whether values are missing; NONE and NAN ask for that kind of missing value."""
@@ -73,6 +84,8 @@ def as_column(values: Any, name: Any, levels: bool | None = None, dates: bool = 
         kind = series.dtype
         ordered = isinstance(kind, pd.CategoricalDtype) and kind.ordered
         order = tuple(kind.categories) if ordered else None
+        if pd.api.types.infer_dtype(series, skipna=True) == "boolean":
+            order = (False, True)
         return Column(np.array([]), missing, items, order=order)  # a Series may turn None into NaN
     if pd.api.types.is_datetime64_any_dtype(series.dtype):
         from matplotlib.dates import date2num

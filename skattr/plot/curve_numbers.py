@@ -85,13 +85,21 @@ def _draw_special(ax: Axes, line: Line, colour: str, above: bool) -> None:
 
 
 def _range(lines: list[Line], column: Column | None) -> tuple[float, float]:
-    """Return the ends of the axis: those of points and data, and 5 % beyond the steps."""
+    """Return the ends of the axis: those of points and data, and 5 % beyond the steps.
+
+    Steps far beyond the data are left out: some boosters end at twice the largest value.
+    """
     ends = np.concatenate([line.x for line in lines])
     ends = ends[np.isfinite(ends)]
     data = np.array([]) if column is None else column.numbers[np.isfinite(column.numbers)]
     if len(ends) and any(line.kind == "steps" for line in lines):
         beyond = BEYOND * float(np.ptp(ends))
         ends = np.append(ends, [ends.min() - beyond, ends.max() + beyond])
+        if len(data) and np.ptp(data) > 0:
+            whole = column is not None and column.whole  # their bars are drawn in full
+            near = 0.5 if whole else BEYOND * float(np.ptp(data))
+            near_ends = np.array([data.min() - near, data.max() + near])
+            ends = np.append(ends.clip(*near_ends), near_ends if whole else [])
     ends = np.concatenate([ends, data])
     if not len(ends):
         return 0.0, 1.0

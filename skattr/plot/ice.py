@@ -11,6 +11,8 @@ from skattr._inputs.checks import position
 from skattr._utils.messages import brief
 from skattr.curves import Curves
 from skattr.plot import drawing
+from skattr.plot.columns import on_axis
+from skattr.plot.curve_levels import name_levels
 from skattr.plot.selection import check_count
 
 SIZE = (6.0, 4.0)  # inches
@@ -75,6 +77,8 @@ def ice(
     (axes,) = panels.axes
     x, labels = _positions(curves)
     values = curves(x if labels is None else labels)  # (n, m)
+    if labels is not None:
+        labels, values = _arranged(curves, labels, values)
     if centered:
         values = values - values[:, :1]
     chosen = drawing.evenly_spaced(len(curves), max_rows)
@@ -92,7 +96,7 @@ def ice(
     if labels is None:
         drawing.label_x(axes, label)
     else:
-        axes.set_xticks(at, [drawing.shorten(level) for level in labels], **drawing.LITERAL)
+        name_levels(axes, [drawing.raw_text(level, 24) for level in labels], np.ones(len(labels)))
         axes.set_xlabel(label, **drawing.LITERAL)
     what = "change of the prediction" if centered else "prediction"
     label = drawing.value_label(False, curves.scale, curves.output_names[0], what)
@@ -124,6 +128,20 @@ def _positions(curves: Curves) -> tuple[np.ndarray, list | None]:
     return numbers[np.isfinite(numbers)], None
 
 
+def _arranged(curves: Curves, levels: list, values: np.ndarray) -> tuple[list, np.ndarray]:
+    """Return levels and values (n, m) in their order or, if they have none, by the mean."""
+    k = position(curves.feature, frames.labels(curves.data), "feature")
+    order = frames.level_order(curves.data, k)
+    if order is not None:
+        place = {level: p for p, level in enumerate(order)}
+        at = sorted(range(len(levels)), key=lambda p: place.get(levels[p], len(place)))
+    elif on_axis(levels):
+        at = sorted(range(len(levels)), key=levels.__getitem__)
+    else:
+        at = np.argsort(-values.mean(axis=0), kind="stable").tolist()
+    return [levels[p] for p in at], values[:, at]
+
+
 def _colours(curves: Curves, color: Any, chosen: np.ndarray) -> tuple[list, Any, list]:
     """Return a colour per row drawn, what a colour bar shows, and entries of the legend."""
     if color is None:
@@ -142,7 +160,8 @@ def _colours(curves: Curves, color: Any, chosen: np.ndarray) -> tuple[list, Any,
         mappable = ScalarMappable(Normalize(low, high), colormaps["viridis"])
         grey = (0.6, 0.6, 0.6, 1.0)
         return [mappable.to_rgba(v) if np.isfinite(v) else grey for v in numbers], mappable, []
-    values = [str(value) for value in frames.to_list(column)]
+    items = frames.to_list(column)
+    values = ["missing" if frames.is_missing(v) else drawing.raw_text(v, 24) for v in items]
     levels = sorted(set(values))
     if len(levels) > MOST_LEVELS:
         raise ValueError(
@@ -150,5 +169,5 @@ def _colours(curves: Curves, color: Any, chosen: np.ndarray) -> tuple[list, Any,
             "apart"
         )
     colours = dict(zip(levels, drawing.colours_of(len(levels)), strict=True))
-    legend = [(Line2D([], [], color=colours[v]), drawing.shorten(v)) for v in levels]
+    legend = [(Line2D([], [], color=colours[v]), f"{drawing.shorten(color)} = {v}") for v in levels]
     return [colours[values[i]] for i in chosen], None, legend

@@ -37,6 +37,11 @@ class SurfaceAxis:
     column: Column | None = None  # the data
 
     @property
+    def whole(self) -> bool:
+        """Whether the rows of the data have whole numbers, few enough to be told apart."""
+        return self.column is not None and self.column.whole
+
+    @property
     def n_cells(self) -> int:
         """The number of cells without that of missing numbers."""
         return len(self.edges) - 1
@@ -115,10 +120,11 @@ def _of_numbers(curve: Curve, line: Line, column: Column | None) -> SurfaceAxis:
         between = (middle[:-1] + middle[1:]) / 2
         edges = np.array([min(low, middle[0]), *between, max(high, middle[-1])])
     if line.kind != "line":
-        edges[[0, -1]] += MARGIN * (high - low) * np.array([-1, 1])
+        margin = 0.5 if column is not None and column.whole else MARGIN * (high - low)
+        edges[[0, -1]] += margin * np.array([-1, 1])
     missing = None
     if MISSING in line.special:
-        begin = high + GAP * (high - low)
+        begin = edges[-1] + GAP * (high - low)
         missing = (begin, begin + WIDE * (high - low))
     raw: Any = middle
     if line.dates:

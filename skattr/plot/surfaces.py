@@ -86,12 +86,10 @@ def surface(
     )
     values = drawn.grid(x.raw, y.raw).reshape(len(x.raw), len(y.raw), -1)  # (m_x, m_y, k)
     values = values - drawn.offset if centered else values
-    what = "interaction, {}" if interaction else "{}"
+    what = "interaction" if interaction else "{}"
     labels = [
-        drawing.value_label(centered and not interaction, surface.scale, surface.output_names[o])
-        for o in outputs
+        drawing.value_label(centered, surface.scale, surface.output_names[o], what) for o in outputs
     ]
-    labels = [what.format(label) for label in labels]
     few = [axis.names is not None and len(axis.names) <= FEW for axis in (x, y)]
     as_lines = lines if lines is not None else any(few) and not all(few)
     if as_lines and x.names is None and y.names is None:
@@ -188,6 +186,8 @@ def _coarse(axis: SurfaceAxis, edges: np.ndarray) -> np.ndarray:
 
 def _write_axes(ax: Axes, x: SurfaceAxis, y: SurfaceAxis, note: str) -> None:
     """Write the labels and ticks of both axes, and a note below."""
+    from matplotlib.ticker import MaxNLocator
+
     ax.set_xlabel(f"{x.label}\n{note}" if note else x.label, **drawing.LITERAL)
     ax.set_ylabel(y.label, **drawing.LITERAL)
     if x.names is not None:
@@ -197,6 +197,8 @@ def _write_axes(ax: Axes, x: SurfaceAxis, y: SurfaceAxis, note: str) -> None:
     for axis, tick in ((x, ax.xaxis), (y, ax.yaxis)):
         if axis.names is None and not axis.dates:
             write_numbers(tick, years=True)
+            if axis.whole:
+                tick.set_major_locator(MaxNLocator("auto", integer=True))
             if axis is x:
                 keep_apart(ax)
         if axis.missing is not None:

@@ -188,7 +188,7 @@ def _picture(
     for each in (other, explainer):
         column.find_curve(each, drawn=False)
         curve = column.curve_of(o)
-        if curve is None or not figures.is_drawn(curve):
+        if curve is None or not figures.is_drawn(curve) or figures.is_flat(curve, column):
             return None
         curves.append(curve)
         column.curve = None

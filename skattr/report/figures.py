@@ -196,6 +196,8 @@ def panel(
     include_data = settings.include_data
     if column.is_group or (not include_data and (curve is None or curve.kind != "steps")):
         return None
+    if is_flat(curve, column):
+        return None
     if curve is None or not is_drawn(curve):
         scale = "" if curve is None else curve.scale
         return _cloud(column, values, output, scale, settings.output_unit)
@@ -214,6 +216,11 @@ def panel(
         f"Curve: centred attribution of {column.name} to {output}, as a function of its value",
         3.8 if curve.kind == "levels" else 3.2,  # names of levels stand upright
     )
+
+
+def is_flat(curve: Any, column: Column) -> bool:
+    """Return whether the curve of a column of levels is one step, as that of `Expectation`."""
+    return column.is_level and curve is not None and curve.kind == "steps"
 
 
 def is_drawn(curve: Any) -> bool:

@@ -121,18 +121,18 @@ def _sizes(found: Intervals, columns: list[Column], top: np.ndarray, unit: str) 
     text = (
         f"The most important column, {columns[first].name}, has intervals of ± "
         f"{with_unit(small(np.median(found.width[:, first])), unit)} at the median row, "
-        f"{_percent(relative[first])} of its mean effect"
+        f"{_percent(relative[first])} of its importance"
     )
     if widest != first:
         text += (
-            f"; relative to their effects, those of {columns[widest].name} are the widest of the "
+            f"; relative to importance, those of {columns[widest].name} are the widest of the "
             f"columns shown, {_percent(relative[widest])}"
         )
     return [f"{text}."]
 
 
 def _relative(found: Intervals, j: int) -> float:
-    """Return the width at the median row, relative to the mean effect."""
+    """Return the width at the median row, relative to the importance."""
     size = float(found.size[j])
     return float(np.median(found.width[:, j])) / size if size > 0 else np.inf
 

@@ -22,7 +22,7 @@ from skattr.report.words import shown
 ROWS = 2000  # over which shares are computed at most
 NAMED = 8  # pairs in the table
 DRAWN = 3  # pairs whose surfaces are drawn
-VALUES = "interaction, "  # how the label of values begins
+VALUES = "interaction · "  # how the label of values begins
 SMALL = 1e-3  # share of the variance below which a pair is not shown
 
 
@@ -42,7 +42,9 @@ def find_interactions(explainer: Any, explanation: Explanation) -> Decomposition
     It applies where pairs are exact and cheap: to models that were read, and measures that depend
     on the own columns, if the explainer keeps its background.
     """
-    own = all(term.depends != "row" for _, term in as_terms(explainer.measure_))
+    terms = [term for _, term in as_terms(explainer.measure_)]
+    own = all(term.depends != "row" and not term.no_pairs for term in terms)
+    own = own and any(term.depends != "nothing" for term in terms)
     read = isinstance(explainer.pieces_, Boxes | Additive | Products)
     every = len(explanation.feature_names) > 1 and len(explanation) > 1
     if not (own and read and every and explainer.keeps_background_):
@@ -61,7 +63,7 @@ def interactions(
     one = len(parts.output_names) == 1
     name = parts.output_names[o]
     shares = np.asarray(parts.shares, float).reshape(3, -1)[:, o]
-    single, pairs, left = map(percent, shares)
+    single, pairs, left = (percent(part, 1) for part in shares)
     rows = "all rows" if parts.n_rows == explained.n_rows else f"{count(parts.n_rows)} of the rows"
     sentence = (
         f"Over {rows}, single columns explain {single} of the variance of the predictions, pairs "
@@ -85,9 +87,10 @@ def interactions(
         if settings.include_data
     ]
     pictures = [_picture(explainer, explanation, pair, o, settings) for pair in drawn]
-    return Interactions(
-        single, sentence, listed, [picture for picture in pictures if picture is not None]
-    )
+    if share[share > 0].sum() > shares[1] + SMALL:
+        sentence += " Shares of single pairs overlap here, and add up to more."
+    drawn_pairs = [picture for picture in pictures if picture is not None]
+    return Interactions(percent(shares[0]), sentence, listed, drawn_pairs)
 
 
 def _picture(

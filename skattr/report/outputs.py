@@ -162,7 +162,9 @@ def _panel(
     support = None if one.support is None else one.support[:, j]
     write = formatter(values)
     picture = figures.panel(curve, column, values, support, shown(one.output_names[0]), settings)
-    if picture is None and not reason:
+    if figures.is_flat(curve, column):
+        reason = "The value is the same for all levels."
+    elif picture is None and not reason:
         reason = (
             "The curve shows values of the data, so it is left out: include_data=False."
             if not settings.include_data
@@ -180,7 +182,7 @@ def _panel(
     if support is not None:
         numbers.append(("least support", f"{support.min():.1f} rows"))
     if curve is not None:
-        numbers.append(("curve", _kind_in_words(curve, settings.include_data)))
+        numbers.append(("curve", _kind_in_words(curve, column, settings)))
     heading, lines = column.table(values) if settings.include_data else (("", ""), [])
     return {
         "name": column.name,
@@ -194,8 +196,8 @@ def _panel(
     }
 
 
-def _kind_in_words(curve: Any, include_data: bool) -> str:
-    if not include_data:
+def _kind_in_words(curve: Any, column: Column, settings: Settings) -> str:
+    if not settings.include_data:
         return f"{curve.kind}, read at round numbers" if curve.kind == "steps" else curve.kind
     if curve.kind == "function":
         return "a function, evaluated at the rows explained"
@@ -203,6 +205,8 @@ def _kind_in_words(curve: Any, include_data: bool) -> str:
     if curve.kind == "linear":
         return f"straight between {count(frame['x'].notna().sum())} knots"
     there = frame["kind"] == "level" if curve.kind == "levels" else frame["closed"] != "missing"
+    if curve.kind == "levels" and not column.is_level:  # of dates, or of encoded numbers
+        return f"known at {count(there.sum())} values"
     return f"{count(there.sum())} {curve.kind}"
 
 

@@ -26,6 +26,7 @@ SHAPES = 3  # columns whose shapes are described at most
 LEAST = 0.05  # share of all effects from which a shape is described
 MATTERS = 0.25  # effect of missing, relative to the spread of the predictions
 TRIMMED = 0.01  # part of the rows on either side that does not count for shapes
+CLEAR = 0.99  # rank correlation above which there is one direction
 MANY = 100  # rows from which rows are trimmed
 
 
@@ -212,11 +213,14 @@ def _range(column: Column, values: np.ndarray, words: Words) -> str:
         return text
     ranks = [pd.Series(each[there]).rank() for each in (x, values)]
     rank = float(np.corrcoef(*ranks)[0, 1])
-    if abs(rank) >= 0.3:
-        way = "mostly rises with its value" if rank > 0 else "mostly falls with its value"
-    else:
-        way = "has no clear direction"
-    return f"{text} and {way} (rank correlation {raw(rank, 2)})"
+    if abs(rank) < 0.3:
+        return f"{text} and has no clear direction (rank correlation {raw(rank, 2)})"
+    way = "rises" if rank > 0 else "falls"
+    if abs(rank) > CLEAR:
+        size = raw(CLEAR if rank > 0 else -CLEAR, 2)
+        side = "above" if rank > 0 else "below"
+        return f"{text} and {way} with its value (rank correlation {side} {size})"
+    return f"{text} and mostly {way} with its value (rank correlation {raw(rank, 2)})"
 
 
 def _levels(column: Column, values: np.ndarray, words: Words) -> str:

@@ -63,7 +63,7 @@ def slice_tables(found: pd.DataFrame, output: str, by: Any, unit: str) -> SliceT
         [shown(name) for name in names],
         lines,
         len(groups) - len(lines),
-        _sentence(groups, names, by, unit),
+        _sentence(groups, names, by, unit, places),
     )
 
 
@@ -86,7 +86,7 @@ def _error(error: float, places: int) -> str:
     return "" if np.isnan(error) else f" ± {fixed(2 * error, places)}"
 
 
-def _sentence(groups: list[pd.DataFrame], names: list[Any], by: Any, unit: str) -> str:
+def _sentence(groups: list[pd.DataFrame], names: list[Any], by: Any, unit: str, places: int) -> str:
     """Return which column differs most between slices, other than that of the slices itself."""
     means = np.array([group["mean_value"].to_numpy()[: len(names)] for group in groups])
     spread = np.ptp(means, axis=0)
@@ -94,7 +94,6 @@ def _sentence(groups: list[pd.DataFrame], names: list[Any], by: Any, unit: str) 
     j = int(np.argmax(spread))
     if len(groups) < 2 or not spread[j] > 0:
         return f"Apart from {shown(by)} itself, the mean effects are the same in all slices."
-    places = decimals(means[:, j])
     ends = []
     for i in (int(np.argmin(means[:, j])), int(np.argmax(means[:, j]))):
         line = groups[i].iloc[j]

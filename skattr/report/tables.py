@@ -117,7 +117,7 @@ class Column:
             return ("", ""), []
         if self.is_level:
             return ("level", "rows"), self._levels(values, write)
-        return ("value", "which is the"), self._quartiles(values, write)
+        return ("value", "in the data"), self._quartiles(values, write)
 
     def level_means(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the names of the levels of the rows, "missing" among them, and mean values."""

@@ -44,6 +44,20 @@ MEASURES: dict[str, tuple[str, str]] = {  # class -> (the attribution is …, fo
         "the mean difference that the row's own value makes to all sets of its other values",
         "E[v(S ∪ j) − v(S)], S a random set of other columns",
     ),
+    "ALE": (
+        "the mean changes of f over the rows in each bin of the column, added up to the row's own "
+        "value and centred",
+        "Σ E[f(bⱼ, X₋ⱼ) − f(aⱼ, X₋ⱼ) | aⱼ < Xⱼ ≤ bⱼ] − its mean, over the bins (aⱼ, bⱼ] up to xⱼ",
+    ),
+    "Removal": (
+        "the prediction less the mean of f with the row's own value replaced by those of the "
+        "background",
+        "f(x) − E f(Xⱼ, x₋ⱼ)",
+    ),
+    "MarginalEffect": (
+        "the change of f per unit of the column, between h below and h above the row's own value",
+        "(f(xⱼ + h, x₋ⱼ) − f(xⱼ − h, x₋ⱼ)) / 2h",
+    ),
     "Stieltjes": ("the integral of f against an integrand of the user's own", "∫ f dgⱼ,ₓ"),
     "Density": ("the integral of f times a density of the user's own", "∫ f hⱼ,ₓ dy"),
     "Sampler": ("the mean of f over points that a function of the user's own draws", "E f(Yⱼ,ₓ)"),

@@ -146,6 +146,11 @@ class ReadModel:
             result[block] = self.output(frames.take_rows(X, block))
         return result[:, 0] if result.shape[1] == 1 else result
 
+    def takes_booleans_as_numbers(self, k: int) -> bool:
+        """Tell whether a column of booleans reaches the model unchanged, as the numbers 0 and 1."""
+        as_numbers = self.grid is not None and self.grid.cells[k].edges is not None
+        return as_numbers and frames.is_boolean(self.row.X, k)
+
     def rows_with(self, columns: dict[int, Any]) -> Any:
         """Return copies of `row` with the values of some columns replaced."""
         return frames.with_columns(self.row.X, columns)

@@ -140,7 +140,10 @@ class Solution:
         if len(values) == 0:
             return np.empty((0, len(self.base_value)))
         model = self.model
-        X = model.rows_with(dict(zip(self.attributions[a], [values], strict=True)))
+        (k,) = self.attributions[a]
+        if model.takes_booleans_as_numbers(k):
+            values = frames.to_float(values)  # a missing one too, which bool does not hold
+        X = model.rows_with({k: values})
         estimate = self._with_errors(*self._request(X, model.pieces, [a], options))
         error = estimate.centered_background_error if centered else estimate.background_error
         assert error is not None

@@ -565,6 +565,32 @@ def test_missing_in_a_column_of_booleans(hole):
     assert explainer.curve("flag")([True, hole]) == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+@pytest.mark.parametrize("booster", ["xgboost.XGBRegressor", "lightgbm.LGBMRegressor", "encoder"])
+def test_errors_where_a_column_of_booleans_is_missing(booster, library):
+    """The background has no holes, and the model takes them: its table has a line for them."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"flag": rng.random(60) < 0.5, "x": rng.normal(size=60)})
+    y = X["x"] + X["flag"] * 2 + X["flag"] * X["x"]
+    if booster == "encoder":
+        forest = RandomForestRegressor(3, random_state=0)
+        encoder = OneHotEncoder(handle_unknown="ignore")
+        model = make_pipeline(make_column_transformer((encoder, ["flag"])), forest)
+    else:
+        module, _, name = booster.partition(".")
+        options = {"min_child_samples": 5, "verbose": -1} if module == "lightgbm" else {}
+        model = getattr(pytest.importorskip(module), name)(n_estimators=3, **options)
+    if library == "polars":
+        X = pl.from_pandas(X)
+    curve = MeasureExplainer(model.fit(X, y), PartialDependence()).fit(X).curve("flag")
+    assert list(curve.to_frame()["level"]) == [False, True, "missing"]
+    values = [False, True, np.nan]
+    assert curve(values) == pytest.approx(curve.to_frame()["value"].to_numpy())
+    assert curve.background_error(values) == pytest.approx(curve.table_errors(False)[:, 0])
+    assert curve.background_error(values)[:2] == pytest.approx(curve.background_error(values[:2]))
+    assert (curve.table_errors(True) >= 0).all()
+
+
 @pytest.mark.parametrize("holes", [False, True])
 @pytest.mark.parametrize("encoder", [OneHotEncoder, OrdinalEncoder, TargetEncoder])
 @pytest.mark.parametrize("values", [[False, True], [3, 7]])

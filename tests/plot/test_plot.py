@@ -444,6 +444,18 @@ def test_steps_without_data_end_a_little_beyond(tree):
     np.testing.assert_allclose(values, curve.to_frame().query("closed == 'right'")["value"])
 
 
+def test_steps_far_beyond_the_data_are_left_out(tree, diabetes):
+    """Boosters may end at twice the largest value; whole numbers have their bars in full."""
+    X = pd.DataFrame({"rooms": [1, 2, 3, 4, 5, 6] * 30, "area": np.linspace(20, 140, 180)})
+    y = (X["area"] > 80) + X["rooms"] / 3
+    model = DecisionTreeRegressor().fit([[1, 0], [1, 300], [1, 400]], [0, 1, 5])
+    explainer = MeasureExplainer(model).fit([[1.0, 0.0], [2.0, 400.0]])
+    low, high = plot.curve(explainer.curve(1), data=X["area"].to_numpy()).get_xlim()
+    assert (low, high) == pytest.approx((20, 146))
+    explainer = MeasureExplainer(DecisionTreeRegressor(max_depth=5).fit(X, y)).fit(X)
+    assert plot.curve(explainer.curve("rooms"), data=X).get_xlim() == pytest.approx((0.5, 6.5))
+
+
 def test_the_data_below(tree, diabetes):
     X = diabetes[0]
     column = X["bmi"].mask(X.index % 10 == 0)

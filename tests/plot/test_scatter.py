@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.collections import PathCollection
+from sklearn.tree import DecisionTreeRegressor
 
 from skattr import MeasureExplainer, plot
 
@@ -78,6 +79,13 @@ def test_levels_are_places_with_names():
     assert [np.sum(where == p) for p, _ in enumerate(names)] == [
         (X["level"] == name).sum() for name in names
     ]
+
+
+def test_booleans_stand_in_their_order():
+    X = pd.DataFrame({"flag": [True] * 30 + [False] * 10, "b": RNG.random(40)})
+    model = DecisionTreeRegressor(max_depth=3).fit(X, X["flag"] + X["b"])
+    ax = plot.scatter(MeasureExplainer(model).fit(X).explain(X), "flag")
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["False", "True"]
 
 
 def test_many_levels_do_not_win_by_chance():

@@ -119,3 +119,13 @@ def test_hostile_labels(part, tmp_path, monkeypatch):
         text, source = section(explainers, X, tmp_path, labels=(label, label))
         assert source.count("<script") == 3 and source.count("<h1") == 1
         assert text.count("<section") == 1 and not re.search(r"<[a-z]+[^>]*\son\w+=", text)
+
+
+def test_a_measure_that_pins_no_column_has_flat_panels(tmp_path):
+    """`Expectation` of a black box is one step, on columns of levels too."""
+    rows = pd.DataFrame({"town": pd.Categorical(["Rome", "Oslo"] * 20), "area": np.arange(40.0)})
+    explainer = MeasureExplainer(lambda table: table["area"] * 1.0, "expectation").fit(rows)
+    for include_data in (True, False):
+        path = tmp_path / "report.html"
+        write_report([explainer, explainer], rows, path, include_data=include_data)
+        assert "The value is the same for all levels." in path.read_text(encoding="utf-8")

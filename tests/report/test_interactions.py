@@ -12,6 +12,7 @@ from sklearn.neighbors import KNeighborsRegressor
 
 import skattr
 from skattr import MeasureExplainer, plot, write_report
+from skattr.measures import ALE
 from skattr.report import figures
 
 RNG = np.random.default_rng(0)
@@ -32,8 +33,11 @@ def test_shares_pairs_and_surfaces(tmp_path):
     explainer = MeasureExplainer(MODEL).fit(X)
     text = section(explainer, tmp_path)
     parts = skattr.decompose(explainer, X)
-    assert f"single columns explain {100 * parts.shares['single columns']:.0f} %" in text
-    assert f"columns add {100 * parts.shares['pairs']:.0f} %" in text
+    assert f"single columns explain {100 * parts.shares['single columns']:.1f} %" in text
+    assert f"columns add {100 * parts.shares['pairs']:.1f} %" in text
+    overlap = "Shares of single pairs overlap here" in text
+    every = parts.strength.query("kind == 'pair'")["share"].sum()
+    assert overlap == (every > parts.shares["pairs"] + 1e-3)
     (first,) = parts.strength.query("kind == 'pair'").nlargest(1, "share").itertuples()
     assert (
         f"{first.first} × {first.second}" in text and f"<td>{100 * first.share:.1f} %</td>" in text
@@ -83,8 +87,10 @@ def test_many_rows_are_stated(tmp_path, monkeypatch):
         MeasureExplainer(MODEL, "shapley").fit(X),  # interactions are shared out among columns
         MeasureExplainer(MODEL, "partial_dependence").partial_fit(X),  # keeps no rows
         MeasureExplainer(KNeighborsRegressor(2).fit(X, Y)).fit(X[:5]),  # pairs would take long
+        MeasureExplainer(MODEL, ALE()).fit(X),  # has no pairs
+        MeasureExplainer(MODEL, "expectation").fit(X),  # pins no column
     ],
-    ids=["shapley", "batches", "black box"],
+    ids=["shapley", "batches", "black box", "ale", "expectation"],
 )
 def test_left_out_where_it_does_not_apply(explainer, tmp_path):
     assert section(explainer, tmp_path, X[:10]) is None

@@ -1,5 +1,6 @@
 """Pictures that answer: hover, keys, zoom, the row picked, and colours, in a real browser."""
 
+import itertools
 import json
 import re
 
@@ -7,7 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.compose import make_column_transformer
-from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
+from sklearn.ensemble import (
+    GradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestRegressor,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
@@ -121,6 +126,25 @@ def test_a_curve_tells_value_and_rows(page, written):
         assert f" {rows} row" in text
     page.run(f"{where}.querySelector('svg').dispatchEvent(new PointerEvent('pointerleave'))")
     assert told(page, where).startswith("Row 0: area = missing")
+
+
+def test_a_step_that_ends_at_the_lowest_value_is_upright(browser, tmp_path):
+    """A class that only the lowest row has: exact behind a link, the curve jumps at that row."""
+    rows = pd.DataFrame({"a": [1.0, *np.linspace(2, 9, 39)], "b": RNG.random(40)})
+    model = GradientBoostingClassifier(n_estimators=5, random_state=0).fit(rows, rows["a"] < 2)
+    curve = MeasureExplainer(model, output="proba").fit(rows).curve("a")
+    edges = curve.to_frame()["upper"]
+    rows.loc[0, "a"] = edges.iloc[0]  # the lowest row stands on the jump
+    write_report(MeasureExplainer(model, output="proba").fit(rows), rows, tmp_path / "one.html")
+    browser.open(tmp_path / "one.html")
+    browser.run("document.querySelector('#tabs a[href=\"#columns\"]').click()")
+    line = "document.querySelector('.chart[data-column=\"0\"] .curve')"
+    press(browser, "document.querySelector('.chart[data-column=\"0\"]')", "Home")
+    points = browser.run(f"{line}.getAttribute('points')").split()
+    ends = [tuple(map(float, point.split(","))) for point in points]
+    assert edges.iloc[0] == rows["a"].min() and len({y for _, y in ends}) > 1
+    for (x, y), (next_x, next_y) in itertools.pairwise(ends):
+        assert x == next_x or y == next_y, "a step is flat, a jump upright"
 
 
 def test_keys_walk_along_and_zoom(page, written):

@@ -12,6 +12,8 @@ from skattr.pieces import Boxes
 
 def certified_zeros(n_zeros: int, n: int) -> str:
     """Return in words how many of n pairs meet in no box."""
+    if n_zeros == 0:
+        return "no pair is certified to be 0: each has boxes with conditions on both"
     return f"{n_zeros:,} of {n:,} pairs are certified to be 0: no box has conditions on both"
 
 

@@ -149,10 +149,10 @@ class Chart {
     const { x, kind } = this.curve;
     const values = this.curve.values[output];
     const points = [[a, curveAt(this.curve, a), stepOf(this.curve, a)]];
-    for (let k = 0; k < x.length; k += 1) {
-      if (x[k] <= a || x[k] >= b) continue;
-      points.push([x[k], values[k], k]);
-      if (kind === "steps") points.push([x[k], values[k + 1], k + 1]);
+    for (let k = stepOf(this.curve, a); k < x.length && x[k] < b; k += 1) {
+      const t = Math.max(x[k], a); /* in float32, a jump at the left end may lie before it */
+      points.push([t, values[k], k]);
+      if (kind === "steps") points.push([t, values[k + 1], k + 1]);
     }
     points.push([b, curveAt(this.curve, b), stepOf(this.curve, b)]);
     return points;
