@@ -32,6 +32,11 @@ class BandLines:
     high: Line
     words: str
 
+    @property
+    def sides(self) -> tuple[Line, Line]:
+        """Both ends."""
+        return self.low, self.high
+
     def ends_of(self, line: Line) -> np.ndarray:
         """Return all ends that are drawn with a line."""
         special = [

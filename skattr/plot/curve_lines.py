@@ -35,6 +35,15 @@ class Line:
         """Whether this is one step from end to end, which may be of numbers or of dates."""
         return self.kind == "steps" and not np.isfinite(self.x).any()
 
+    def follow(self, column: Column) -> None:
+        """Have the kind of a column's data, for a line that has no jump."""
+        self.dates = column.dates
+        if column.levels is not None:
+            there = [x for x, m in zip(column.levels, column.missing, strict=True) if not m]
+            self.kind, self.x = "levels", list(dict.fromkeys(there))
+            self.special = {MISSING: self.values[0]}
+            self.values = self.values.repeat(len(self.x))
+
     @property
     def all_values(self) -> np.ndarray:
         """All values that may be drawn."""

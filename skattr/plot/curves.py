@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -96,17 +97,18 @@ def curve(
     ]
     bands = as_bands(band, all_curves, outputs, centered)
     lines = sets[0]
-    of_levels = _are_of_levels(lines)
     column = None
     if data is not None:
         data = _column_of(data, all_curves[0].feature)
         if all(line.has_no_jump for line in lines):  # the model ignores the column
-            dates = as_column(data, all_curves[0].feature).dates
-            for line in (line for some in sets for line in some):
-                line.dates = dates
-        column = as_column(data, all_curves[0].feature, of_levels, lines[0].dates)
+            looks = as_column(data, all_curves[0].feature)
+            around = [side for some in bands for band in some if band for side in band.sides]
+            for line in (*chain(*sets), *around):
+                line.follow(looks)
+        column = as_column(data, all_curves[0].feature, _are_of_levels(lines), lines[0].dates)
     elif support is not None:
         raise ValueError("support needs data: pass the values that it belongs to as data=")
+    of_levels = _are_of_levels(lines)
     thin = _thin(support, column)
     drop_unknown(sets, all_curves, column)
     order = arranged(lines, all_curves[0].order, column) if of_levels else None

@@ -22,8 +22,9 @@ from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor
+from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OrdinalEncoder
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
@@ -1293,3 +1294,20 @@ def test_dates_that_the_model_ignores():
     ax = plot.curve(curve, data=X)
     ax.figure.canvas.draw()
     assert "2024" in ax.xaxis.get_major_formatter().get_offset()
+
+
+def test_levels_whose_curve_is_constant():
+    """Such a curve has one step, and takes the levels of the data."""
+    X = pd.DataFrame({"a": np.arange(30.0), "c": ["x", "y", None] * 10})
+    model = make_pipeline(
+        make_column_transformer((OneHotEncoder(), ["c"]), remainder="passthrough"),
+        KNeighborsRegressor(),
+    ).fit(X, X["a"])
+    explainer = MeasureExplainer(model, "expectation", folds=5).fit(X)
+    curve = explainer.curve("c")
+    for band in (None, "background"):
+        ax = plot.curve(curve, data=X, band=band, centered=False)
+        names = [label.get_text() for label in ax.get_xticklabels()]
+        assert names == ["x", "y", "missing"]
+        heights = [bar.get_height() + bar.get_y() for bar in ax.patches[:3]]
+        np.testing.assert_allclose(heights, explainer.base_value_)
