@@ -26,6 +26,7 @@ from skattr.engines.estimates import Estimate
 from skattr.kernels.boxes.layout import Table
 from skattr.kernels.coalitions import walk
 from skattr.kernels.coalitions.buffers import Buffers, new_buffers
+from skattr.kernels.coalitions.set_values import rates_of_sizes
 from skattr.measures.coalitions import Semivalue
 from skattr.pieces import Boxes, Grid
 
@@ -170,13 +171,14 @@ def against_rows(
     plan = state.plan(boxes)
     weights = whole_numbers(state.weights)
     moments = state.semivalue.moments(plan.n_players) / weights.sum()
+    rates = rates_of_sizes(moments)
 
     def adding(rows: np.ndarray, shape: tuple[int, ...]) -> Add:
         buffers = new_buffers(plan.table, shape, plan.n_players, state.codes, rows)
 
         def add(trees: np.ndarray, out: np.ndarray) -> None:
             walk.add_differences(
-                plan.table, trees, plan.owner, plan.counts, moments, weights, buffers, out
+                plan.table, trees, plan.owner, plan.counts, moments, rates, weights, buffers, out
             )
 
         return add
@@ -211,6 +213,7 @@ def added_over_trees(
     step = max(1, min(ROW_BLOCK, NUMBERS // max(1, shape[0] * shape[1])))
     for start in range(0, len(result), step):
         rows = np.ascontiguousarray(codes[:, start : start + step])
+        total = np.zeros((rows.shape[1], *shape))
         of_thread = local()
 
         def run(
@@ -223,5 +226,6 @@ def added_over_trees(
             return part
 
         for part in in_order(run, plan.blocks, request.options.n_jobs):
-            result[start : start + step] += part[:, chosen]
+            total += part
+        result[start : start + step] = total[:, chosen]
     return result

@@ -27,7 +27,6 @@ from skattr.kernels.boxes.bits import ZERO
 from skattr.kernels.boxes.layout import COLUMN, LEFT, MISSING, RIGHT, SPLIT, goes_left
 from skattr.kernels.coalitions.buffers import WINDOW
 from skattr.kernels.coalitions.pending_sums import add_pending
-from skattr.kernels.coalitions.set_values import rates_of_sizes
 from skattr.kernels.coalitions.short_lists import advance_short, keep_short
 from skattr.kernels.coalitions.twig_pairs import add_pairs_of_box, add_pairs_of_twig
 from skattr.kernels.coalitions.twig_values import add_box, add_twig, is_sparse, rows_are_cheaper
@@ -95,7 +94,7 @@ def _most_players(nodes, roots, owner, on_path, todo, most):
             todo[level, 1] = 0
 
 
-def add_differences(table, trees, owner, counts, moments, weights, buffers, out):
+def add_differences(table, trees, owner, counts, moments, rates, weights, buffers, out):
     """Add the values of all players, or of pairs of them, at rows to out.
 
     Parameters
@@ -110,6 +109,8 @@ def add_differences(table, trees, owner, counts, moments, weights, buffers, out)
     moments : array (D + 1, D + 1)
         ∫ p^a (1 - p)^b dP(p) divided by the sum of the weights, D at least the number of players
         in a box.
+    rates : array
+        From `rates_of_sizes`.
     weights : array (m,)
         Those of the background rows, whole numbers whose sum is below 2^53.
     buffers : Buffers
@@ -119,8 +120,7 @@ def add_differences(table, trees, owner, counts, moments, weights, buffers, out)
     values, *others = buffers
     k = out.shape[2]
     values[:] = 0.0
-    factors = rates_of_sizes(moments)
-    _add_differences(table, trees, owner, counts, moments, factors, weights, values, k, *others)
+    _add_differences(table, trees, owner, counts, moments, rates, weights, values, k, *others)
     flat = out.reshape(len(out), -1)
     flat += values[:, : flat.shape[1]]
 

@@ -53,6 +53,14 @@ def margin(estimator: Any, X: Any) -> np.ndarray:
     return estimator._raw_predict(X)
 
 
+def n_outputs(estimator: Any, X: Any) -> int | None:
+    """Return the number of margins; hundreds of trees would be called to predict one row."""
+    if not scales(estimator):
+        return None
+    estimator._preprocess_X(X, reset=False)
+    return int(estimator.n_trees_per_iteration_)
+
+
 class HistFront(Front):
     """The estimator's own preprocessing."""
 
@@ -87,9 +95,8 @@ def _read(estimator: Any) -> Trees:
     k = estimator.n_trees_per_iteration_
     sizes = np.array([len(tree.nodes) for tree in predictors])
     roots = np.cumsum(sizes) - sizes
-    nodes = np.empty(sizes.sum(), predictors[0].nodes.dtype)  # np.concatenate compares all dtypes
-    for root, tree in zip(roots.tolist(), predictors, strict=True):
-        nodes[root : root + len(tree.nodes)] = tree.nodes
+    # as bytes: numpy copies records field by field
+    nodes = np.frombuffer(b"".join(tree.nodes for tree in predictors), predictors[0].nodes.dtype)
     shift = np.repeat(roots, sizes)
     leaf = nodes["is_leaf"].astype(bool)
     part = Trees(
