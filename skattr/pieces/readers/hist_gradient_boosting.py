@@ -77,6 +77,9 @@ class HistFront(Front):
 
     @override
     def inputs(self, X: Any) -> np.ndarray:
+        plain = type(X) is np.ndarray and X.dtype == np.float64
+        if plain and self.estimator.is_categorical_ is None:
+            return X  # an array as the trees take it
         return self.estimator._preprocess_X(X, reset=False)
 
 
