@@ -234,7 +234,9 @@ def to_array(values: Any) -> np.ndarray:
 def to_list(values: Any) -> list:
     """Return a column as a list of Python's own values."""
     if isinstance(values, np.ndarray):
-        return list(values) if values.dtype.kind == "O" else pd.Series(values).to_list()
+        if values.dtype.kind in "biufO":
+            return values.tolist()
+        return pd.Series(values).to_list()  # of dates it makes pandas' own
     return values.to_list()
 
 

@@ -70,32 +70,38 @@ class Boxes(Pieces):
         nodes, roots, _, sets, _, is_set, _ = self.table
         n_trees, n = len(roots), codes.shape[1]
         fields, width = nodes.ravel(), nodes.shape[1]  # flat: one number at a time is read fastest
+        flat, unordered = codes.ravel(), is_set.any()
         boxes = np.empty(n_trees * n, np.int32)
         pair = np.arange(n_trees * n)  # a tree and a row
         row = np.tile(np.arange(n), n_trees)
         node = np.repeat(roots[:, 0].astype(np.int64) * width, n)
         while len(pair):
-            column = fields.take(node + COLUMN).astype(np.int64)
-            is_leaf = column < 0
-            boxes[pair[is_leaf]] = fields.take(node[is_leaf] + LEFT)
-            pair, row, node, column = (each[~is_leaf] for each in (pair, row, node, column))
-            code = codes.ravel().take(column * n + row)
+            column = fields.take(node + COLUMN)
+            inner = column >= 0
+            if not inner.all():
+                boxes[pair[~inner]] = fields.take(node[~inner] + LEFT)
+                inside = np.flatnonzero(inner)
+                pair, row, node, column = (each.take(inside) for each in (pair, row, node, column))
+            code = flat.take(column * np.int64(n) + row)
             split = fields.take(node + SPLIT)
-            goes_left = np.where(code == 0, fields.take(node + MISSING) != 0, code <= split)
-            in_set = np.flatnonzero(is_set[column])
-            member = code[in_set]
-            word = sets[split[in_set] + (member >> 6)]
-            goes_left[in_set] = word >> (member & 63).astype(np.uint64) & ONE
-            child = fields.take(node + np.where(goes_left, LEFT, RIGHT))
-            node = child.astype(np.int64) * width
+            goes_left = code <= split
+            missing = np.flatnonzero(code == 0)
+            goes_left[missing] = fields.take(node[missing] + MISSING)
+            if unordered:
+                in_set = np.flatnonzero(is_set[column])
+                member = code[in_set]
+                word = sets[split[in_set] + (member >> 6)]
+                goes_left[in_set] = word >> (member & 63).astype(np.uint64) & ONE
+            node = fields.take(node + (RIGHT - goes_left)).astype(np.int64) * width
         return boxes.reshape(n_trees, n)
 
     def _add_up(self, values: np.ndarray, constant: np.ndarray, boxes: np.ndarray) -> np.ndarray:
         """Return constant + Σ over trees of values (n_boxes, width) at boxes (n_trees, n)."""
         result = np.tile(constant, (boxes.shape[1], 1))
-        width = values.shape[1]
-        for (_, output), box in zip(self.table.roots.tolist(), boxes, strict=True):
-            result[:, output : output + width] += values[box]
+        outputs, width = self.table.roots[:, 1], values.shape[1]
+        for output in np.unique(outputs).tolist():
+            of_output = boxes[outputs == output]
+            result[:, output : output + width] += values[of_output].sum(axis=0)
         return result
 
     @override

@@ -181,9 +181,11 @@ def _score(estimator: Any, output: str) -> Output:
 
 
 def _width(estimator: Any, method: str, X: Any, readable: tuple[str, ...]) -> int:
-    """Return the number of values per row, as returned for one row."""
+    """Return the number of values per row, as a reader knows it or as returned for one row."""
+    from skattr.pieces import readers
+
     try:
-        return _call(estimator, method, X).shape[1]
+        return readers.n_outputs(estimator, X) or _call(estimator, method, X).shape[1]
     except (TypeError, ValueError) as error:
         if not readable:
             raise

@@ -341,6 +341,7 @@ def test_rows_and_jobs_do_not_change_a_bit(seed, inner, wide, m):
         assert_array_equal(explainer.explain(Q[order[:size]]).values, values[order[:size]])
     two = MeasureExplainer(model, measure, n_jobs=2).fit(Z, sample_weight=weights)
     assert_array_equal(two.explain(Q).values, values)
+    assert_array_equal(two.explain(Q[:5]).values, values[:5])  # one call of the kernel or several
 
 
 # -- where shap compares in float32 or does not know categories ----------------------------------

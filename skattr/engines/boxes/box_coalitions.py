@@ -15,6 +15,7 @@ from threading import local
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 
 from skattr._typing import override
 from skattr._utils.parallel import in_order
@@ -26,13 +27,15 @@ from skattr.engines.estimates import Estimate
 from skattr.kernels.boxes.layout import Table
 from skattr.kernels.coalitions import walk
 from skattr.kernels.coalitions.buffers import Buffers, new_buffers
+from skattr.kernels.coalitions.set_values import rates_of_sizes
 from skattr.measures.coalitions import Semivalue
 from skattr.pieces import Boxes, Grid
 
-Add = Callable[[np.ndarray, np.ndarray], None]
+Add = Callable[[list[np.ndarray], np.ndarray], None]
 
 ROW_BLOCK = 16384  # explained rows that go down the trees together
 NUMBERS = 2**21  # and their values
+FEW_ROWS = 64  # rows that go down all trees in one call, which cannot be interrupted
 
 
 @dataclass(eq=False)
@@ -170,13 +173,14 @@ def against_rows(
     plan = state.plan(boxes)
     weights = whole_numbers(state.weights)
     moments = state.semivalue.moments(plan.n_players) / weights.sum()
+    rates = rates_of_sizes(moments)
 
     def adding(rows: np.ndarray, shape: tuple[int, ...]) -> Add:
         buffers = new_buffers(plan.table, shape, plan.n_players, state.codes, rows)
 
-        def add(trees: np.ndarray, out: np.ndarray) -> None:
+        def add(blocks: list[np.ndarray], out: np.ndarray) -> None:
             walk.add_differences(
-                plan.table, trees, plan.owner, plan.counts, moments, weights, buffers, out
+                plan.table, blocks, plan.owner, plan.counts, moments, rates, weights, buffers, out
             )
 
         return add
@@ -204,24 +208,31 @@ def added_over_trees(
 ) -> np.ndarray:
     """Return the requested values at rows, added over trees in fixed blocks.
 
-    `adding(codes, shape)` returns a function for one thread: `add(trees, out)` adds the values at
-    the rows of codes to out, (n, *shape). Those that are `chosen` are returned.
+    `adding(codes, shape)` returns a function for one thread: `add(blocks, out)` adds to out,
+    (n, *shape), the sums of blocks of trees at the rows of codes, one after the other. Those that
+    are `chosen` are returned.
     """
     result = request.zeros(shape[1])
+    n_jobs = request.options.n_jobs
+    tasks = [[each] for each in plan.blocks]
+    if tasks and len(result) <= FEW_ROWS and effective_n_jobs(n_jobs) == 1:
+        tasks = [plan.blocks]
     step = max(1, min(ROW_BLOCK, NUMBERS // max(1, shape[0] * shape[1])))
     for start in range(0, len(result), step):
         rows = np.ascontiguousarray(codes[:, start : start + step])
+        total = np.zeros((rows.shape[1], *shape))
         of_thread = local()
 
         def run(
-            trees: np.ndarray, rows: np.ndarray = rows, of_thread: local = of_thread
+            blocks: list[np.ndarray], rows: np.ndarray = rows, of_thread: local = of_thread
         ) -> np.ndarray:
             part = np.zeros((rows.shape[1], *shape))
             if not hasattr(of_thread, "add"):
                 of_thread.add = adding(rows, part.shape)
-            of_thread.add(trees, part)
+            of_thread.add(blocks, part)
             return part
 
-        for part in in_order(run, plan.blocks, request.options.n_jobs):
-            result[start : start + step] += part[:, chosen]
+        for part in in_order(run, tasks, n_jobs):
+            total += part
+        result[start : start + step] = total[:, chosen]
     return result

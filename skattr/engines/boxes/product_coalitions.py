@@ -107,7 +107,13 @@ def against_laws(
         running = cumulated(_padded(sides, boxes.grid))
 
         def adding(rows: np.ndarray, shape: tuple[int, ...], running: Any = running) -> Add:
-            return lambda trees, out: add(trees, running, rows, out)
+            def add_blocks(blocks: list[np.ndarray], out: np.ndarray) -> None:
+                for trees in blocks:
+                    part = np.zeros(out.shape)
+                    add(trees, running, rows, part)
+                    out += part
+
+            return add_blocks
 
         total += share * added_over_trees(state.plan(boxes), codes, request, shape, adding, chosen)
     return total

@@ -27,7 +27,6 @@ from skattr.kernels.boxes.bits import ZERO
 from skattr.kernels.boxes.layout import COLUMN, LEFT, MISSING, RIGHT, SPLIT, goes_left
 from skattr.kernels.coalitions.buffers import WINDOW
 from skattr.kernels.coalitions.pending_sums import add_pending
-from skattr.kernels.coalitions.set_values import rates_of_sizes
 from skattr.kernels.coalitions.short_lists import advance_short, keep_short
 from skattr.kernels.coalitions.twig_pairs import add_pairs_of_box, add_pairs_of_twig
 from skattr.kernels.coalitions.twig_values import add_box, add_twig, is_sparse, rows_are_cheaper
@@ -95,14 +94,14 @@ def _most_players(nodes, roots, owner, on_path, todo, most):
             todo[level, 1] = 0
 
 
-def add_differences(table, trees, owner, counts, moments, weights, buffers, out):
-    """Add the values of all players, or of pairs of them, at rows to out.
+def add_differences(table, blocks, owner, counts, moments, rates, weights, buffers, out):
+    """Add the values of all players, or of pairs of them, at rows to out, block by block.
 
     Parameters
     ----------
     table : Table
-    trees : array of int
-        Those to add, which have splits.
+    blocks : list of arrays of int
+        The trees to add, which have splits. Those of a block are summed up first.
     owner : array (d,)
         The player of each column.
     counts : array (n_nodes,)
@@ -110,6 +109,8 @@ def add_differences(table, trees, owner, counts, moments, weights, buffers, out)
     moments : array (D + 1, D + 1)
         ∫ p^a (1 - p)^b dP(p) divided by the sum of the weights, D at least the number of players
         in a box.
+    rates : array
+        From `rates_of_sizes`.
     weights : array (m,)
         Those of the background rows, whole numbers whose sum is below 2^53.
     buffers : Buffers
@@ -117,12 +118,21 @@ def add_differences(table, trees, owner, counts, moments, weights, buffers, out)
     out : array (n, g, k) or (n, pairs, k)
     """
     values, *others = buffers
-    k = out.shape[2]
-    values[:] = 0.0
-    factors = rates_of_sizes(moments)
-    _add_differences(table, trees, owner, counts, moments, factors, weights, values, k, *others)
-    flat = out.reshape(len(out), -1)
-    flat += values[:, : flat.shape[1]]
+    trees, ends = np.concatenate(blocks), np.cumsum([len(block) for block in blocks])
+    total = out.reshape(len(out), -1)
+    _add_differences(
+        table, trees, ends, owner, counts, moments, rates, weights, total, values, out.shape[2],
+        *others,
+    )  # fmt: skip
+
+
+@called
+def _add_block(values, total):
+    """Add the values of a block of trees to the total, and set them to 0."""
+    for i in range(total.shape[0]):
+        for c in range(total.shape[1]):
+            total[i, c] += values[i, c]
+            values[i, c] = 0.0
 
 
 @called
@@ -195,8 +205,9 @@ def _keep(failed, ids, n, lists, level, window, marks, n_rows, list_of, least):
 
 @kernel
 def _add_differences(
-    table, trees, owner, counts, moments, factors, weights, out, n_outputs, key_bits, most_keys,
-    dense, bits, steps, twig, marks, tables, background, explained, set_sums, pending, pairs,
+    table, trees, ends, owner, counts, moments, factors, weights, total, out, n_outputs, key_bits,
+    most_keys, dense, bits, steps, twig, marks, tables, background, explained, set_sums, pending,
+    pairs,
 ):  # fmt: skip
     nodes, roots, values, sets, _, is_set, _ = table
     node_at, turn, is_first, bit_of, players = steps
@@ -204,6 +215,7 @@ def _add_differences(
     x_codes, x_failed, x_ids, x_n, x_list, x_marks, x_words = explained
     todo, twig_nodes, above, bit, twig_boxes, _, _, _, _, _ = twig
     none = bits[0] ^ bits[0]
+    block = np.int64(0)
     for i in range(trees.shape[0]):
         t = trees[i]
         output = roots[t, 1]
@@ -313,5 +325,8 @@ def _add_differences(
             level = below
             node_at[level] = child
             turn[level] = 0
-    if pairs is None:
-        add_pending(out, pending)
+        if i + 1 == ends[block]:
+            if pairs is None:
+                add_pending(out, pending)
+            _add_block(out, total)
+            block += 1

@@ -17,6 +17,8 @@ It may also have
   one: that scale and the Link, or None; raises Unreadable if the link is not known;
 - `read_linked(estimator, scale)`, where margins and link have to be made together: the parts of the
   margins and the Link, or None;
+- `n_outputs(estimator, X)`: how many numbers the estimator predicts or decides by, where that is
+  known without predicting, or None; raises what predicting X raises if X is refused;
 - `predict(estimator, X)`, where the library's own objects need containers of its own.
 """
 
@@ -137,6 +139,12 @@ def _margin_reader(estimator: Any) -> Any:
         if hasattr(reader, "margin") and getattr(reader, "has_margin", reader.scales)(estimator):
             return reader
     return None
+
+
+def n_outputs(estimator: Any, X: Any) -> int | None:
+    """Return how many numbers per row an estimator returns, if a reader knows, or None."""
+    counts = (reader.n_outputs(estimator, X) for reader in READERS if hasattr(reader, "n_outputs"))
+    return next((k for k in counts if k is not None), None)
 
 
 def predict(estimator: Any, X: Any) -> Any:

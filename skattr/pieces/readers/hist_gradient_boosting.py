@@ -53,6 +53,14 @@ def margin(estimator: Any, X: Any) -> np.ndarray:
     return estimator._raw_predict(X)
 
 
+def n_outputs(estimator: Any, X: Any) -> int | None:
+    """Return the number of margins; hundreds of trees would be called to predict one row."""
+    if not scales(estimator):
+        return None
+    estimator._preprocess_X(X, reset=False)
+    return int(estimator.n_trees_per_iteration_)
+
+
 class HistFront(Front):
     """The estimator's own preprocessing."""
 
@@ -69,6 +77,9 @@ class HistFront(Front):
 
     @override
     def inputs(self, X: Any) -> np.ndarray:
+        plain = type(X) is np.ndarray and X.dtype == np.float64
+        if plain and self.estimator.is_categorical_ is None:
+            return X  # an array as the trees take it
         return self.estimator._preprocess_X(X, reset=False)
 
 
@@ -87,9 +98,8 @@ def _read(estimator: Any) -> Trees:
     k = estimator.n_trees_per_iteration_
     sizes = np.array([len(tree.nodes) for tree in predictors])
     roots = np.cumsum(sizes) - sizes
-    nodes = np.empty(sizes.sum(), predictors[0].nodes.dtype)  # np.concatenate compares all dtypes
-    for root, tree in zip(roots.tolist(), predictors, strict=True):
-        nodes[root : root + len(tree.nodes)] = tree.nodes
+    # as bytes: numpy copies records field by field
+    nodes = np.frombuffer(b"".join(tree.nodes for tree in predictors), predictors[0].nodes.dtype)
     shift = np.repeat(roots, sizes)
     leaf = nodes["is_leaf"].astype(bool)
     part = Trees(

@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.ensemble import (
     BaggingRegressor,
     GradientBoostingRegressor,
+    HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
     RandomForestRegressor,
     VotingRegressor,
@@ -16,6 +17,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 from skattr import MeasureExplainer
 from skattr.measures import PartialDependence, Uniform
+from skattr.pieces import readers
 from tests.helpers.comparison import by_definition
 
 
@@ -26,6 +28,20 @@ def check(model, X, f=None):
     wanted = by_definition(f or model.predict, X, X[:20])
     assert_allclose(found, wanted, atol=1e-10 * np.std(model.predict(X)) + 1e-13)
     return explainer
+
+
+@pytest.mark.parametrize("n_classes", [0, 2, 3])
+def test_outputs_of_boosting_are_counted_without_predicting(n_classes):
+    X = np.random.default_rng(0).normal(size=(90, 2))
+    if n_classes:
+        model = HistGradientBoostingClassifier(max_iter=2).fit(X, np.arange(90) % n_classes)
+        values = model.decision_function(X)
+    else:
+        model = HistGradientBoostingRegressor(max_iter=2).fit(X, X[:, 0])
+        values = model.predict(X)
+    assert readers.n_outputs(model, X[:1]) == values.reshape(90, -1).shape[1]
+    with pytest.raises(ValueError, match="features"):
+        readers.n_outputs(model, X[:1, :1])
 
 
 def test_a_threshold_at_minus_infinity():
