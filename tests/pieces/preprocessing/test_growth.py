@@ -29,6 +29,7 @@ def one_column(n_levels, handle_unknown="ignore"):
     return make_pipeline(steps, DecisionTreeRegressor(random_state=0)).fit(X, y), X
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("handle_unknown", ["ignore", "error"])
 def test_wide_one_hot_columns_are_exact(handle_unknown):
     model, X = one_column(300, handle_unknown)
@@ -64,6 +65,7 @@ def test_levels_at_the_ends_of_words_are_exact(n_levels, measure):
     np.testing.assert_allclose(explainer.explain(rows).values[:, 0], wanted, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_fitted_state_and_signatures_grow_linearly():
     sizes, entries = [], []
     for n_levels in (400, 800):
