@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, Phase, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from sklearn.base import clone
@@ -54,6 +54,7 @@ from skattr.measures import (
 )
 from tests.helpers.lanes import quickly
 from tests.helpers.processes import SECONDS, run_code, run_threads
+from tests.helpers.random_cases import examples
 
 EXTRA_CHECKS = [
     "check_dataframe_column_names_consistency",
@@ -65,18 +66,6 @@ EXTRA_CHECKS = [
     "check_set_output_transform_polars",
 ]
 PACKAGE = pathlib.Path(skattr.__file__).parent
-
-
-def examples(n):
-    """The same `n` examples in every run."""
-    return settings(
-        max_examples=n,
-        deadline=None,
-        derandomize=True,
-        database=None,
-        phases=[Phase.explicit, Phase.generate],
-        suppress_health_check=list(HealthCheck),
-    )
 
 
 def data(n=40, seed=0):
