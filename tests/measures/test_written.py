@@ -695,6 +695,7 @@ def test_the_place_is_the_first_bad_one():
     assert np.isnan(density(y, None, 0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("f", [line, TREE])
 def test_functions_that_write_to_their_input(f):
     def shifts(y, x, j):

@@ -218,6 +218,7 @@ def test_labels_of_any_kind(labels, slices):
     ]
 
 
+@pytest.mark.slow
 def test_hostile_names_and_labels():
     n = len(HOSTILE)
     names = list(dict.fromkeys(HOSTILE))

@@ -223,6 +223,7 @@ def test_bands_of_steps_are_those_of_a_loop(kind, feature, measure):
     assert (frame["closed"] == "missing").sum() == k
 
 
+@pytest.mark.slow
 def test_bands_of_levels_with_a_model_that_does_not_use_the_column():
     from sklearn.compose import make_column_transformer
     from sklearn.pipeline import make_pipeline
@@ -274,6 +275,7 @@ def test_bands_of_other_functions():
             assert line.low == pytest.approx(min(values))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("zone", [None, "Europe/Rome"])
 def test_bands_of_dates(zone):
     days = pd.date_range("2026-01-01", periods=20, tz=zone).to_series().reset_index(drop=True)

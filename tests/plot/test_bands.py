@@ -141,6 +141,7 @@ def test_networks_and_functions():
     assert words(ax) == ["smallest to largest of 2 models"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["frame", "array"])
 def test_ends_of_the_users_own(kind):
     curve = MeasureExplainer(MODEL, "partial_dependence").fit(X).curve("a")

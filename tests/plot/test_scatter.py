@@ -88,6 +88,7 @@ def test_many_levels_do_not_win_by_chance():
     assert colours(plot.scatter(explanation, "own"))[0] == ["number"]
 
 
+@pytest.mark.slow
 def test_missing_values_stand_beside_the_numbers():
     holes = X.copy()
     holes.loc[:49, "own"] = np.nan

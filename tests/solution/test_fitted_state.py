@@ -44,7 +44,7 @@ def test_a_pickle_keeps_every_bit(model):
 
 
 @pytest.mark.parametrize("folds", quickly([0, "auto"], ["auto"]))
-@pytest.mark.parametrize("model", quickly(MODELS, ["boosting", "black box"]))
+@pytest.mark.parametrize("model", quickly(MODELS, ["boosting"]))
 def test_more_rows_after_fit(model, folds):
     """The sums of `fit` are made again from the rows that it kept, also after a pickle."""
     weights = RNG.random(300)

@@ -61,6 +61,7 @@ def agrees(pipeline, Z, X, name, tolerance=1e-10):
     return explainer
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", [ProductMarginal(), Uniform(), Expectation("product")])
 def test_products_on_sums(measure):
     rng = np.random.default_rng(0)
@@ -201,6 +202,7 @@ def test_a_function_that_is_not_monotone_has_no_steps(function):
     assert not MeasureExplainer(pipeline, "uniform", tol=0.1).fit(X).exact_
 
 
+@pytest.mark.slow
 def test_a_monotone_function_has_steps():
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"a": rng.uniform(0, 9, 90), "b": rng.normal(size=90)})
@@ -275,6 +277,7 @@ def test_nullable_and_dropped_columns_have_curves():
     assert len(set(curve(X.i[:9]))) == 1 and list(curve.to_frame().closed) == ["right", "missing"]
 
 
+@pytest.mark.slow
 def test_levels_that_another_part_refuses():
     rng = np.random.default_rng(0)
     words = pd.Series(
@@ -329,6 +332,7 @@ def test_a_cast_beside_another_step(other):
     assert agrees(pipeline, X, X, "a").curve("a").kind == "steps"
 
 
+@pytest.mark.slow
 def test_a_number_that_means_missing_beside_its_indicator():
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"r": rng.normal(size=60).round(0), "a": rng.normal(size=60)})
@@ -374,6 +378,7 @@ def test_weights_of_transformers(model, kind):
         agrees(pipeline, X, X[:9], name)
 
 
+@pytest.mark.slow
 def test_steps_that_write_into_their_input():
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(3, 2, size=(60, 2)), columns=list("ab"))
@@ -388,6 +393,7 @@ def test_steps_that_write_into_their_input():
             np.testing.assert_allclose(found, wanted, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_a_range_on_which_only_missing_matters():
     rng = np.random.default_rng(0)
     a = np.where(rng.random(200) < 0.4, np.nan, rng.uniform(1990, 2000, 200))

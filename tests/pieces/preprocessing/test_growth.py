@@ -16,6 +16,8 @@ from skattr.pieces.preprocessing import routes
 from tests.helpers.comparison import by_definition
 from tests.oracle import Oracle, described
 
+pytestmark = pytest.mark.slow
+
 
 def one_column(n_levels, handle_unknown="ignore"):
     """Return a tree that asks for each level of a one-hot column, and its data."""
@@ -29,7 +31,6 @@ def one_column(n_levels, handle_unknown="ignore"):
     return make_pipeline(steps, DecisionTreeRegressor(random_state=0)).fit(X, y), X
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("handle_unknown", ["ignore", "error"])
 def test_wide_one_hot_columns_are_exact(handle_unknown):
     model, X = one_column(300, handle_unknown)
@@ -51,7 +52,6 @@ def test_wide_one_hot_columns_are_exact(handle_unknown):
         np.testing.assert_allclose(explainer.curve("s")(["new"]), wanted, atol=1e-9)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("measure", [PartialDependence(), ProductMarginal(), Conditional()])
 @pytest.mark.parametrize("n_levels", [61, 62, 63, 64, 65, 126, 128])
 def test_levels_at_the_ends_of_words_are_exact(n_levels, measure):
@@ -65,7 +65,6 @@ def test_levels_at_the_ends_of_words_are_exact(n_levels, measure):
     np.testing.assert_allclose(explainer.explain(rows).values[:, 0], wanted, atol=1e-9)
 
 
-@pytest.mark.slow
 def test_fitted_state_and_signatures_grow_linearly():
     sizes, entries = [], []
     for n_levels in (400, 800):
@@ -97,7 +96,6 @@ def test_no_wide_table_is_made_dense(monkeypatch):
     assert max(rows for rows, _ in shown) <= 51
 
 
-@pytest.mark.slow
 def test_many_one_hot_columns():
     rng = np.random.default_rng(0)
     levels = np.array([f"l{i}" for i in range(20)])
