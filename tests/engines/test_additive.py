@@ -49,7 +49,7 @@ def test_every_linear_model(name, steps):
     """All measures of one engine at once, with groups."""
     if steps == "sparse" and LINEAR[name].keywords.get("steps") == DENSE:
         pytest.skip("it takes no sparse table")
-    case = behind(name, steps, len(WEIGHT), 6)
+    case = behind(name, steps, len(WEIGHT), 3)
     kinds = [kind for kind, m in MEASURES.items() if m.over != "neighbours"]
     measure = combination(case, [kind for kind in kinds if exists(case, kind, WEIGHT)])
     groups, own = groups_of(case, len(name))
