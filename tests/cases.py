@@ -11,8 +11,9 @@ their definitions.
 
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
+from itertools import cycle
 
 import numpy as np
 import pandas as pd
@@ -301,6 +302,13 @@ def make_case(name, seed, **settings):
     return CASES[name](rng, **settings)
 
 
+def behind(name, steps, n=40, m=20):
+    """A model of `LINEAR`, `KERNELS`, `NETWORKS` behind given steps, with n background rows."""
+    case = make_case(name, 0, steps=steps)
+    rng = np.random.default_rng(0)
+    return replace(case, background=case.draw(rng, n), X=case.draw(rng, m))
+
+
 # -- measures ------------------------------------------------------------------------------------
 
 
@@ -382,6 +390,13 @@ def exists(case, kind, weight=None):
     numbers = (numeric(c) and c.dtype == np.float64 for c in columns(case.background))
     plain = over == "box" or (not case.levels and all(numbers))
     return case.finite and case.breaks is not None and plain
+
+
+def combination(case, kinds):
+    """All of these measures, with coefficients that differ."""
+    pairs = zip(cycle([1.0, -2.0, 0.5]), kinds)
+    terms = [coefficient * MEASURES[kind].make(case) for coefficient, kind in pairs]
+    return sum(terms[1:], start=terms[0])
 
 
 def is_small(case, over):

@@ -38,6 +38,7 @@ from skattr.measures import (
     ProductMarginal,
     Uniform,
 )
+from tests.helpers.lanes import quickly
 
 rng = np.random.default_rng(0)
 X = pd.DataFrame(rng.normal(size=(30, 3)), columns=["age", "height", "weight"])
@@ -278,7 +279,7 @@ overflow = pytest.mark.filterwarnings("ignore:overflow encountered in cast")  # 
 
 
 @overflow
-@pytest.mark.parametrize("value", [np.inf, -np.inf, 1e39, -1e300])
+@pytest.mark.parametrize("value", quickly([np.inf, -np.inf, 1e39, -1e300], [np.inf, 1e39]))
 @pytest.mark.parametrize("name", REFUSING)
 def test_lookups_refuse_what_is_infinite_for_predict(name, value):
     model = REFUSING[name]
@@ -297,7 +298,7 @@ def test_lookups_refuse_what_is_infinite_for_predict(name, value):
             use()
 
 
-@pytest.mark.parametrize("value", [np.inf, -np.inf, 1e39, -1e300])
+@pytest.mark.parametrize("value", quickly([np.inf, -np.inf, 1e39, -1e300], [np.inf, 1e39]))
 @pytest.mark.parametrize("name", REFUSING)
 def test_curves_refuse_what_is_infinite_for_predict(name, value):
     curve = MeasureExplainer(REFUSING[name]).fit(X).curve("height")

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, Phase, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from sklearn.base import clone
@@ -54,6 +54,7 @@ from skattr.measures import (
 )
 from tests.helpers.lanes import quickly
 from tests.helpers.processes import SECONDS, run_code, run_threads
+from tests.helpers.random_cases import examples
 
 EXTRA_CHECKS = [
     "check_dataframe_column_names_consistency",
@@ -65,18 +66,6 @@ EXTRA_CHECKS = [
     "check_set_output_transform_polars",
 ]
 PACKAGE = pathlib.Path(skattr.__file__).parent
-
-
-def examples(n):
-    """The same `n` examples in every run."""
-    return settings(
-        max_examples=n,
-        deadline=None,
-        derandomize=True,
-        database=None,
-        phases=[Phase.explicit, Phase.generate],
-        suppress_health_check=list(HealthCheck),
-    )
 
 
 def data(n=40, seed=0):
@@ -143,10 +132,15 @@ SETTINGS = {
         "random_state": 0,
     },
 }
-SLOW = ["mlp, coalitions", "mlp, coalitions of neighbours", "mlp, some coalitions"]
-WAYS = [pytest.param(way, marks=[pytest.mark.slow] if way in SLOW else []) for way in SETTINGS]
-ways = pytest.mark.parametrize("way", WAYS)
-STORED_QUICKLY = ["forest, group", "hist", "mlp", "pipeline, coalitions", "vote, coalitions"]
+QUICK = [
+    "forest, group",
+    "hist",
+    "mlp",
+    "pipeline, dirac",
+    "classes, coalitions",
+    "svr, coalitions",
+]
+ways = pytest.mark.parametrize("way", quickly(SETTINGS, QUICK))
 BOXES = [way for way in SETTINGS if way.split(",")[0] in ("forest", "hist", "classes")]
 
 
@@ -253,7 +247,7 @@ def test_clone_changes_no_bit(models, way):
     assert_same_bits(explainer.explain(X), copied.fit(X).explain(X))
 
 
-@pytest.mark.parametrize("way", quickly(SETTINGS, STORED_QUICKLY))
+@pytest.mark.parametrize("way", quickly(SETTINGS, ["forest, group", "pipeline, coalitions"]))
 def test_skops_round_trip(models, way):
     skops_io = pytest.importorskip("skops.io")
     X, _ = data()
@@ -295,7 +289,7 @@ def test_chunks_change_no_bit(models, way, monkeypatch):
     assert np.array_equal(whole.values, pickle.loads(pickle.dumps(explainer)).explain(X).values)
 
 
-@pytest.mark.parametrize("block", [1, 7])
+@pytest.mark.parametrize("block", quickly([1, 7], [7]))
 def test_chunks_of_a_few_rows_change_no_bit(models, block, monkeypatch):
     X, _ = data(seed=1)
     for way in BOXES:
@@ -396,7 +390,7 @@ def test_order_of_the_background_changes_rounding_only(models, way):
 
 
 @ways
-@pytest.mark.parametrize("kind", ["pandas", "numpy"])
+@pytest.mark.parametrize("kind", quickly(["pandas", "numpy"], ["pandas"]))
 def test_the_background_is_copied(models, way, kind):
     X, _ = data()
     model = models[way.split(",")[0]]
@@ -561,7 +555,9 @@ def test_partial_fit_is_hidden_where_a_term_does_not_add_up():
 IN_BATCHES = [way for way in SETTINGS if "coalitions" in way and "neighbours" not in way]
 
 
-@pytest.mark.parametrize("way", ["forest", "hist, group", "pipeline", *IN_BATCHES])
+@pytest.mark.parametrize(
+    "way", quickly(["forest", "hist, group", "pipeline", *IN_BATCHES], ["hist, group", *QUICK])
+)
 def test_batches_are_one_fit(models, way):
     X, _ = data()
     model = models[way.split(",")[0]]
@@ -573,8 +569,8 @@ def test_batches_are_one_fit(models, way):
     assert_allclose(several.base_value_, one.base_value_, rtol=1e-12)
 
 
-@pytest.mark.parametrize("unit", ["s", "us", "ns"])
-@pytest.mark.parametrize("measure", ["partial_dependence", "main_effect"])
+@pytest.mark.parametrize("unit", quickly(["s", "us", "ns"], ["us"]))
+@pytest.mark.parametrize("measure", quickly(["partial_dependence", "main_effect"], ["main_effect"]))
 def test_batches_of_dates(unit, measure):
     rng = np.random.default_rng(0)
     start = np.datetime64("2024-01-01", unit)

@@ -938,6 +938,7 @@ def surrogates():
     return MeasureExplainer(model, output_names=["o\ud800", "p"]).fit(X), X
 
 
+@pytest.mark.slow
 def test_lone_surrogates_are_legal_labels(tmp_path):
     explainer, X = surrogates()
     explanation = explainer.explain(X[["b", "a\ud800"]] if not has_pyarrow() else X)

@@ -51,7 +51,7 @@ CLASSES = HistGradientBoostingClassifier(
 
 # -- ICE -----------------------------------------------------------------------------------------
 
-QUICK = ("tree", "hist categories", "forest booleans", "logistic binary", "network", "SVR")
+QUICK = ("hist categories", "logistic binary")
 
 
 @pytest.mark.parametrize("name", quickly(CASES, QUICK))
@@ -91,7 +91,7 @@ MODELS = {
 KIND = {"forest": "steps", "forest of classes": "steps", "network": "linear"}
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", quickly(MODELS, ["forest", "network of classes"]))
 def test_curves_equal_predictions(name):
     model = MODELS[name]
     output = "proba" if hasattr(model, "predict_proba") else "predict"
@@ -254,6 +254,7 @@ def test_two_classes_on_both_scales():
                 assert at(estimator, row, line["column"], line["to"]) == klass
 
 
+@pytest.mark.slow
 def test_networks_and_functions():
     network = MODELS["network"]
     explainer = MeasureExplainer(network).fit(NUMBERS)

@@ -16,6 +16,7 @@ from skattr.measures import (
     Uniform,
 )
 from skattr.measures.signed.decomposition import Decomposition
+from tests.helpers.lanes import quickly
 
 RNG = np.random.default_rng(0)
 GRID = RNG.integers(0, 3, size=(6, 3)).astype(float)  # with ties
@@ -66,7 +67,7 @@ def test_measures_are_sums_over_coalitions(kind, inner):
 
 @pytest.mark.parametrize("inner", [PartialDependence(), ProductMarginal(), Uniform()], ids=repr)
 @pytest.mark.parametrize("d, n", [(1, 8), (2, 8), (3, 8), (4, 20), (12, 30)])
-@pytest.mark.parametrize("kind", [Shapley, Banzhaf])
+@pytest.mark.parametrize("kind", quickly([Shapley, Banzhaf], [Shapley]))
 def test_known_axioms(kind, inner, d, n):
     found = check(kind(inner), np.random.default_rng(d).normal(size=(n, d))).to_frame().holds
     for name in ("sensitivity", "constants", "additive_recovery", "robustness"):

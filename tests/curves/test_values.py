@@ -36,6 +36,7 @@ from skattr.measures import (
     Uniform,
 )
 from skattr.report.words import shown_value
+from tests.helpers.lanes import quickly
 
 pytestmark = pytest.mark.filterwarnings("ignore:Found unknown categories")
 try:
@@ -234,7 +235,7 @@ UNFIT = (
 
 @pytest.mark.parametrize(
     "dtype, encoder, model",
-    [pair if i % 16 == 0 else pytest.param(*pair, marks=pytest.mark.slow)
+    [pair if i % 48 == 0 else pytest.param(*pair, marks=pytest.mark.slow)
      for i, pair in enumerate(PAIRS)],
 )  # fmt: skip
 def test_every_row_of_a_curve_is_explain_at_that_value(dtype, encoder, model):
@@ -591,7 +592,7 @@ def test_errors_where_a_column_of_booleans_is_missing(booster, library):
     assert (curve.table_errors(True) >= 0).all()
 
 
-@pytest.mark.parametrize("holes", [False, True])
+@pytest.mark.parametrize("holes", quickly([False, True], [True]))
 @pytest.mark.parametrize("encoder", [OneHotEncoder, OrdinalEncoder, TargetEncoder])
 @pytest.mark.parametrize("values", [[False, True], [3, 7]])
 def test_levels_are_named_as_the_categories_of_the_column(values, encoder, holes):
@@ -641,7 +642,9 @@ def test_categorical_columns_of_hist_gradient_boosting(dtype, encoder, output, m
         np.testing.assert_allclose(found, expected)
 
 
-@pytest.mark.parametrize("dtype", ["object, None", "str", "category", "int", "category of ints"])
+@pytest.mark.parametrize(
+    "dtype", quickly(["object, None", "str", "category", "int", "category of ints"], ["category"])
+)
 def test_categorical_columns_of_catboost_behind_a_passthrough(dtype):
     catboost = pytest.importorskip("catboost")
     rng = np.random.default_rng(0)

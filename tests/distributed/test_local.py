@@ -30,6 +30,7 @@ from skattr.measures import (
     Uniform,
 )
 from tests.helpers.frames import assert_same_fit, cases, cut, expected, flats, pipeline
+from tests.helpers.lanes import quickly
 
 CASES = cases()
 LINEAR = LinearRegression()
@@ -252,7 +253,9 @@ def test_dtypes_that_differ_between_parts():
     assert_same_fit(distributed.fit(clone(explainer), parts), clone(explainer).fit(joined), joined)
 
 
-@pytest.mark.parametrize("measure", ["main_effect", "uniform", "conditional"])
+@pytest.mark.parametrize(
+    "measure", quickly(["main_effect", "uniform", "conditional"], ["main_effect"])
+)
 @pytest.mark.parametrize("column", ["built", "district"])
 def test_first_part_without_values(measure, column):
     """The dtype of a column that is missing in the first part is that of a later part."""
@@ -264,6 +267,7 @@ def test_first_part_without_values(measure, column):
     assert_same_fit(distributed.fit(clone(explainer), parts), clone(explainer).fit(joined), joined)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", [0, 10])
 def test_a_background_of_objects(first):
     """Numbers as objects, as databases return them, are numbers; the first ones may be missing."""
@@ -356,6 +360,7 @@ def test_arrays():
     np.testing.assert_array_equal(result.to_numpy()[:, 2:], whole.explain(X.to_numpy()).values)
 
 
+@pytest.mark.slow
 def test_a_first_part_of_few_values_does_not_choose_the_engine():
     """All combinations of values are evaluated only if there are few in the whole frame."""
     rng = np.random.default_rng(0)

@@ -2,7 +2,6 @@
 
 import tracemalloc
 import warnings
-from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -13,101 +12,57 @@ from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.ensemble import BaggingRegressor, VotingRegressor
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import (
-    FunctionTransformer,
-    KBinsDiscretizer,
-    StandardScaler,
-)
+from sklearn.preprocessing import FunctionTransformer, KBinsDiscretizer, StandardScaler
 
 from skattr import MeasureExplainer
-from skattr.measures import (
-    Baseline,
-    Dirac,
-    Expectation,
-    PartialDependence,
-    ProductMarginal,
-    Uniform,
-)
+from skattr.measures import Expectation, PartialDependence, ProductMarginal, Uniform
 from skattr.measures.factors.quadrature import mean_on
 from skattr.pieces import Additive, Linked
-from tests.helpers.additive_models import (
-    ALL,
-    DENSE,
-    PREPARATIONS,
-    SCORE,
-    TARGETS,
-    fitted_model,
-)
-from tests.helpers.comparison import agrees as agrees_with
+from tests.cases import LINEAR, MEASURES, behind, combination, exists
+from tests.helpers.case import smooth_case
+from tests.helpers.comparison import same
+from tests.helpers.lanes import quickly
 from tests.helpers.promises import batches_equal_one_fit, no_bit_changes
-from tests.helpers.towns import GAPS, X
-from tests.helpers.uniform_laws import CORNERS, CURVED, integrates_behind
-from tests.oracle import Oracle
+from tests.helpers.random_cases import groups_of
+from tests.helpers.smooth import DENSE, GAPS, NUMBERS, STEPS, TARGETS, X, fit
+from tests.helpers.uniform_laws import CURVED, integrates_behind
 
 pytestmark = pytest.mark.filterwarnings("ignore:Found unknown categories")
 
+NUMBERS = X[NUMBERS]
+SCORE = TARGETS["number"]
+WEIGHT = np.arange(5) % 3 + 0.5
+BEHIND = ["scaled", "gaps", "sparse", "splines"]
 
-agrees = partial(
-    agrees_with, engines={"additive", "evaluation"}, oracle=partial(Oracle, breaks=[[]] * 4)
-)
 
-WEIGHT = np.arange(12) % 3 + 0.0
+def agrees(case, measure, weight=None, own=None, **settings):
+    """The definition, by engines of additive models; returns the explainer."""
+    explainer, _ = same(case, measure, weight, own, **settings)
+    assert set(explainer.engine_) <= {"additive", "evaluation"}, explainer.describe()
+    return explainer
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("preparation", PREPARATIONS)
-@pytest.mark.parametrize("name", ALL)
-def test_every_linear_model(name, preparation):
-    if preparation == "sparse" and name in DENSE:
+@pytest.mark.parametrize("steps", BEHIND)
+@pytest.mark.parametrize("name", LINEAR)
+def test_every_linear_model(name, steps):
+    """All measures of one engine at once, with groups."""
+    if steps == "sparse" and LINEAR[name].keywords.get("steps") == DENSE:
         pytest.skip("it takes no sparse table")
-    estimator, data, f = fitted_model(preparation, name)
-    rows = data[20:26]
-    agrees(estimator, f, data[:12], rows, PartialDependence(), WEIGHT)
-    few = data[:5]
-    agrees(estimator, f, few, rows, ProductMarginal() - 2 * Expectation("product"), WEIGHT[:5])
+    case = behind(name, steps, len(WEIGHT), 3)
+    kinds = [kind for kind, m in MEASURES.items() if m.over != "neighbours"]
+    measure = combination(case, [kind for kind in kinds if exists(case, kind, WEIGHT)])
+    groups, own = groups_of(case, len(name))
+    agrees(case, measure, WEIGHT, own, groups=groups)
 
 
-POINT = {"age": 30.0, "size": 0.1, "city": "Bonn", "code": 2}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("preparation", PREPARATIONS)
-@pytest.mark.parametrize("name", ["Ridge", "LogisticRegression"])
-def test_combinations_and_groups(name, preparation):
-    estimator, data, f = fitted_model(preparation, name)
-    rows = data[20:25]
-    measure = PartialDependence() - 0.5 * Dirac() + 3 * Baseline(POINT) - Expectation()
-    agrees(estimator, f, data[:10], rows, measure)
-    own = [(0, 2), (1,), (3,)]
-    groups = {"g": ["city", "age"]}
-    agrees(estimator, f, data[:9], rows, PartialDependence(), own=own, groups=groups)
-    agrees(estimator, f, data[:4], rows, ProductMarginal(), own=own, groups=groups)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["Ridge", "LogisticRegressionCV", "PoissonRegressor"])
-def test_uniform_laws(name):
-    estimator, data, f = fitted_model("scaled", name)
-    agrees(estimator, f, data[:9], data[20:25], Uniform())
-    agrees(estimator, f, data[:9], data[20:25], Uniform() - Expectation("uniform"))
-    estimator, data, f = fitted_model("gaps", name)  # one-hot codes are levels
-    agrees(estimator, f, data[:9], data[20:25], Uniform(), levels=(3,))
-
-
-@pytest.mark.parametrize("measure", CORNERS, ids=repr)
-def test_corners(measure):
-    data = X[["age", "size", "code"]]
-    for model in (linear_model.Ridge(), linear_model.LogisticRegression()):
-        y = TARGETS["number" if isinstance(model, linear_model.Ridge) else "binary"]
-        estimator = make_pipeline(StandardScaler(), model).fit(data, y)
-
-        def f(Z, estimator=estimator):
-            call = getattr(estimator, "decision_function", estimator.predict)
-            return call(Z)[:, None]
-
-        agrees(estimator, f, data[:9], data[20:23], measure, np.arange(9) % 3 + 0.5)
-        agrees(estimator, f, data[:9], data[20:23], measure, own=[(0, 2), (1,)],
-               groups={"g": ["age", "code"]})  # fmt: skip
+@pytest.mark.parametrize("kind", [kind for kind, m in MEASURES.items() if m.over == "corner"])
+@pytest.mark.parametrize("name", quickly(["ridge targets", "logistic binary"], ["logistic binary"]))
+def test_corners(name, kind):
+    case = behind(name, "numbers", 9, 3)
+    measure = MEASURES[kind].make(case)
+    agrees(case, measure, np.arange(9) % 3 + 0.5)
+    agrees(case, measure, own=[(0, 2), (1,)], groups={"g": ["age", "code"]})
 
 
 @pytest.mark.slow
@@ -166,29 +121,28 @@ def test_a_uniform_law_on_what_the_steps_refuse():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("preparation", PREPARATIONS)
+@pytest.mark.parametrize("steps", BEHIND)
 @pytest.mark.parametrize(
     "measure", [PartialDependence() - Expectation(), ProductMarginal(), Uniform()], ids=repr
 )
-def test_batches_equal_one_fit(preparation, measure):
-    estimator, data, _ = fitted_model(preparation, "Ridge")
-    batches_equal_one_fit(estimator, data, measure)
+def test_batches_equal_one_fit(steps, measure):
+    batches_equal_one_fit(behind("ridge targets", steps), measure)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("preparation", PREPARATIONS)
-@pytest.mark.parametrize("name", ["Ridge", "LogisticRegression"])
-def test_company_order_blocks_jobs_and_pickle_change_no_bit(preparation, name, monkeypatch):
-    estimator, data, _ = fitted_model(preparation, name)
+@pytest.mark.parametrize("steps", BEHIND)
+@pytest.mark.parametrize("name", ["ridge targets", "logistic binary"])
+def test_company_order_blocks_jobs_and_pickle_change_no_bit(steps, name, monkeypatch):
     measure = PartialDependence() - ProductMarginal() + 0.3 * Uniform()
-    no_bit_changes(estimator, data, measure, monkeypatch)
+    no_bit_changes(behind(name, steps), measure, monkeypatch)
 
 
-@pytest.mark.parametrize("preparation", ["scaled", "sparse"])
-def test_skops_round_trip(preparation):
+@pytest.mark.parametrize("steps", quickly(["scaled", "sparse"], ["sparse"]))
+def test_skops_round_trip(steps):
     skops_io = pytest.importorskip("skops.io")
-    estimator, data, _ = fitted_model(preparation, "Ridge")
-    explainer = MeasureExplainer(estimator, PartialDependence() - Uniform()).fit(data)
+    case = behind("ridge targets", steps)
+    data = case.background
+    explainer = MeasureExplainer(case.estimator, PartialDependence() - Uniform()).fit(data)
     stored = skops_io.dumps(explainer)
     again = skops_io.loads(stored, trusted=skops_io.get_untrusted_types(data=stored))
     np.testing.assert_array_equal(again.explain(data).values, explainer.explain(data).values)
@@ -196,9 +150,9 @@ def test_skops_round_trip(preparation):
 
 @pytest.mark.parametrize("measure", [PartialDependence(), ProductMarginal(), Uniform()], ids=repr)
 def test_what_the_model_ignores_gets_the_mean_to_the_last_bit(measure):
-    estimator, data, _ = fitted_model("scaled", "LinearRegression")
+    estimator = fit("scaled", linear_model.LinearRegression(), X, SCORE)
     estimator[-1].coef_[[0, 2, 3, 4]] = 0.0  # age and city
-    explanation = MeasureExplainer(estimator, measure).fit(data).explain(data)
+    explanation = MeasureExplainer(estimator, measure).fit(X).explain(X)
     centred = explanation.centered().values
     assert (centred[:, [0, 2]] == 0.0).all()
     assert (centred[:, 1] != 0.0).any()
@@ -219,17 +173,19 @@ def test_many_outputs_take_little_more_memory_than_the_result(monkeypatch):
 
 
 def test_describe():
-    estimator, data, _ = fitted_model("gaps", "Ridge")
-    text = MeasureExplainer(estimator).fit(data).describe()
+    estimator = fit("gaps", linear_model.Ridge(), GAPS, SCORE)
+    text = MeasureExplainer(estimator).fit(GAPS).describe()
     assert "an additive model of 4 columns" in text and "engine additive, exact" in text
 
 
 # -- curves --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("preparation", ["scaled", "gaps", "splines"])
-def test_curves(preparation):
-    estimator, data, f = fitted_model(preparation, "LogisticRegression")
+@pytest.mark.parametrize("steps", ["scaled", "gaps", "splines"])
+def test_curves(steps):
+    data = GAPS if STEPS[steps].gaps else X
+    estimator = fit(steps, linear_model.LogisticRegression(), data, TARGETS["binary"])
+    f = estimator.decision_function
     explainer = MeasureExplainer(estimator, "partial_dependence").fit(data)
     values = explainer.explain(data).values
     for k, name in enumerate(data.columns):
@@ -247,14 +203,14 @@ def test_curves(preparation):
     raw = ["Bonn", "Kiel", "Ulm", *([None, np.nan] if both else [None]), "Rome"]
     wanted = [f(data.assign(city=pd.Series([v] * len(data), dtype="str"))).mean() for v in raw]
     np.testing.assert_allclose(levels["value"], wanted, rtol=1e-12)
-    if preparation != "scaled":
+    if steps != "scaled":
         shown = explainer.curve("code").to_frame()["level"].tolist()
         assert shown[:4] == [1, 2, 3, 4] and "any other" in shown
 
 
 def test_curves_of_several_outputs():
-    estimator, data, _ = fitted_model("gaps", "LogisticRegressionCV")
-    explainer = MeasureExplainer(estimator).fit(data)
+    model = linear_model.LogisticRegressionCV()
+    explainer = MeasureExplainer(fit("gaps", model, GAPS, TARGETS["classes"])).fit(GAPS)
     frame = explainer.curve("city").to_frame()
     assert list(frame) == ["level", "kind", "value_high", "value_low", "value_mid"]
     one = explainer.curve("city", output="low").to_frame()
@@ -262,8 +218,6 @@ def test_curves_of_several_outputs():
 
 
 # -- readers -------------------------------------------------------------------------------------
-
-NUMBERS = X[["age", "size", "code"]]
 
 
 def test_members_of_ensembles():
@@ -274,9 +228,8 @@ def test_members_of_ensembles():
         ),
         BaggingRegressor(ridge, 4, max_features=2, random_state=0),
     ):
-        model.fit(NUMBERS, SCORE)
-        f = lambda Z, model=model: model.predict(Z)[:, None]  # noqa: E731
-        agrees(model, f, NUMBERS[:9], NUMBERS[20:], PartialDependence() - ProductMarginal())
+        case = smooth_case(model.fit(NUMBERS, SCORE), NUMBERS[:9], NUMBERS[20:])
+        agrees(case, PartialDependence() - ProductMarginal())
 
 
 def test_steps_that_mix_columns_are_a_black_box():
@@ -378,8 +331,9 @@ def test_explainable_boosting_machines(kind, y, settings):
         return np.log(values) if settings else values
 
     rows = GAPS[20:26]
-    agrees(model, f, GAPS[:9], rows, PartialDependence() - 0.5 * Expectation())
-    explainer = agrees(model, f, GAPS[:4], rows, ProductMarginal())
+    case = smooth_case(model, GAPS[:9], rows, f)
+    agrees(case, PartialDependence() - 0.5 * Expectation())
+    explainer = agrees(smooth_case(model, GAPS[:4], rows, f), ProductMarginal())
     curve = explainer.curve("city")
     assert curve.kind == "levels"
     assert set(curve.to_frame()["level"]) == {"Ulm", "Bonn", "Kiel", "missing", "any other"}

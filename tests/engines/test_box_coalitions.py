@@ -365,6 +365,7 @@ def test_boosting_compares_in_float64():
     assert np.ptp(explanation.values) > 0.1 * f(X).std()
 
 
+@pytest.mark.slow
 @examples(6)
 @given(seed=seeds)
 def test_boosting_with_categories_and_missing_values_adds_up(seed):

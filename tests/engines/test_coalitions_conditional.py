@@ -16,6 +16,7 @@ from skattr import MeasureExplainer
 from skattr.engines import RunOptions
 from skattr.measures import Banzhaf, Conditional, PartialDependence, Shapley
 from skattr.measures.learned.coalition_weights import CoalitionWeights
+from tests.helpers.lanes import quickly
 from tests.helpers.random_cases import examples
 from tests.oracle import COALITIONS, Oracle, described
 
@@ -197,7 +198,7 @@ def test_gaussian_laws(kind):
 
 
 @pytest.mark.parametrize("inner", FAMILIES, ids=repr)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", quickly(KINDS, [Shapley]))
 def test_laws_that_make_points(kind, inner):
     """The definition, with many random points of the law for each coalition."""
     X = rows(40, 3)
@@ -244,7 +245,7 @@ def test_coverage(kind, max_evals, estimator):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("max_evals", [300, 5000])
+@pytest.mark.parametrize("max_evals", quickly([300, 5000], [300]))
 @pytest.mark.parametrize("inner", [*map(Conditional, BY_ROWS), *FAMILIES], ids=repr)
 def test_every_replicate_adds_up(inner, max_evals):
     X, weight = rows(20), np.arange(20) % 3 + 0.5
@@ -284,7 +285,7 @@ def test_order_subsets_features_jobs_and_pickles_change_no_bit(kind, engine, inn
 
 
 @pytest.mark.parametrize("engine, inner", WAYS[:4], ids=repr)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", quickly(KINDS, [Shapley]))
 def test_order_of_the_background(kind, engine, inner):
     X, weight = rows(20), np.arange(20) % 3 + 0.5
     explainer = MeasureExplainer(wavy, kind(inner), engine=engine, random_state=0, tol=0.3)

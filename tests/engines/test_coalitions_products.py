@@ -1,7 +1,9 @@
 """Shapley and Banzhaf values of additive models, sums of products, and sums of both."""
 
 import pickle
+from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -26,12 +28,12 @@ from skattr.measures import (
     Shapley,
     Uniform,
 )
-from tests.helpers import additive_models as additive
-from tests.helpers import kernel_machines as products
-from tests.helpers.comparison import close, cube, flat
-from tests.helpers.gauss_legendre import Smooth
+from tests.cases import behind
+from tests.helpers.case import predict, smooth_case
+from tests.helpers.comparison import close, cube, flat, oracle_of, same
+from tests.helpers.lanes import quickly
 from tests.helpers.random_cases import examples
-from tests.oracle import described
+from tests.helpers.smooth import GAPS, STEPS, TARGETS, X
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:Found unknown categories"),
@@ -39,35 +41,38 @@ pytestmark = [
 ]
 
 
-def vote(name):
+NUMBERS = X[["size", "age", "code"]].to_numpy() / [1, 10, 2]
+SCORE = TARGETS["number"]
+GROUPS = {"g": ["city", "age"]}
+OWN = [(0, 2), (1,), (3,)]
+
+
+def vote(steps):
     """A linear model and a kernel machine in one estimator, behind one preprocessing."""
-    build, data = products.PREPARATIONS[name]
-    linear, kernel = (make_pipeline(build(), each) for each in (Ridge(), SVR(C=3.0, gamma=0.2)))
-    model = VotingRegressor([("linear", linear), ("kernel", kernel)], weights=[1, 2])
-    model.fit(data, products.SCORE)
-    return model, data, lambda Z: model.predict(Z)[:, None]
+    members = [
+        (name, make_pipeline(STEPS[steps].make(), model))
+        for name, model in (("linear", Ridge()), ("kernel", SVR(C=3.0, gamma=0.2)))
+    ]
+    data = GAPS if STEPS[steps].gaps else X
+    return VotingRegressor(members, weights=[1, 2]).fit(data, SCORE)
 
 
 NAMES = {
-    "additive": [(additive, name) for name in ("Ridge", "LogisticRegressionCV", "Lasso")],
-    "products": [
-        (products, name)
-        for name in ("SVR", "SVC of pairs", "KernelRidge of targets", "process of a sum")
-    ],
+    "additive": ["ridge targets", "logistic CV", "lasso"],
+    "products": ["SVR", "SVC of pairs", "kernel ridge targets", "process of a sum"],
 }
 ENGINE = {"additive": "additive_coalitions", "products": "bump_coalitions", "sum": "addends"}
 INNER = [PartialDependence(), ProductMarginal()]
 WAYS = ("auto", "moments", "nodes")
 
 
-def model_of(kind, preparation, number):
-    """A pipeline, its background and f."""
-    if kind == "sum":
-        return vote(preparation)
-    module, name = NAMES[kind][number % len(NAMES[kind])]
-    if preparation == "curved" and kind == "additive":
-        preparation = "splines"
-    return module.fitted_model(preparation, name)
+def case_of(kind, steps, number, n=40, m=20):
+    """A model of some kind behind given steps."""
+    if kind != "sum":
+        steps = "splines" if steps == "curved" and kind == "additive" else steps
+        return behind(NAMES[kind][number % len(NAMES[kind])], steps, n, m)
+    case, model = behind("SVR", steps, n, m), vote(steps)
+    return replace(case, estimator=model, f=partial(predict, model))
 
 
 def choose_way(patch, way):
@@ -76,28 +81,15 @@ def choose_way(patch, way):
         patch.setattr(bump_coalitions, "prefers_moments", lambda *_: way == "moments")
 
 
-def agrees(kind, estimator, f, background, rows, measure, weight=None, own=None, **settings):
-    """Values, base value and offset equal the definition; returns the explainer."""
-    oracle = Smooth(f, background, weight, levels=settings.pop("levels", ()))
-    own = own or [(k,) for k in range(background.shape[1])]
-    explainer = MeasureExplainer(estimator, measure, **settings)
-    explainer.fit(background, sample_weight=weight)
+def agrees(kind, case, measure, weight=None, own=None, **settings):
+    """The definition, by the engine of this kind; Shapley values of rows add up."""
+    explainer, explanation = same(case, measure, weight, own, **settings)
     assert explainer.engine_ == (ENGINE[kind],), explainer.describe()
-    assert explainer.exact_
-    explanation = explainer.explain(rows)
-    terms = described(measure)
-    wanted = oracle.values(terms, rows, own)
-    tolerance = oracle.tolerance()
-    close(cube(explanation.values), wanted, tolerance, f"values of {measure}")
-    close(flat(explainer.base_value_), oracle.base_value(), tolerance, "base_value_")
     assert (flat(explanation.offset) == 0).all()
-    if isinstance(measure, Shapley):
-        end = oracle.evaluate(rows)
+    if isinstance(measure, Shapley) and isinstance(measure.measure, PartialDependence):
         sums = cube(explanation.values).sum(axis=1)
-        mean = flat(explainer.base_value_)
-        if isinstance(measure.measure, PartialDependence):
-            close(sums, end - mean, tolerance, "the sum of all values")
-    return explainer
+        gain = case.f(case.X) - flat(explainer.base_value_)
+        close(sums, gain, oracle_of(case, weight).tolerance(), "the sum of all values")
 
 
 # -- the definition ------------------------------------------------------------------------------
@@ -110,19 +102,17 @@ def agrees(kind, estimator, f, background, rows, measure, weight=None, own=None,
 def test_random_models_equal_the_definition(kind, seed):
     """Missing values and categories behind pipelines, groups, weights with zeros, outputs."""
     rng = np.random.default_rng(seed)
-    preparation = str(rng.choice(["scaled", "gaps", "curved"]))
-    estimator, data, f = model_of(kind, preparation, int(rng.integers(12)))
-    picked = rng.permutation(len(data))
-    background = data.iloc[picked[: rng.integers(1, 6)]]
-    rows = data.iloc[picked[-rng.integers(1, 5) :]]
-    weight = rng.integers(0, 3, len(background)) * rng.random(len(background))
+    steps = str(rng.choice(["scaled", "gaps", "curved"]))
+    n, m = rng.integers(1, 6), rng.integers(1, 5)
+    case = case_of(kind, steps, int(rng.integers(12)), n, m)
+    weight = rng.integers(0, 3, n) * rng.random(n)
     if not weight.any():
         weight = None
-    groups, own = (None, None) if rng.random() < 0.5 else ({"g": ["city", "age"]}, products.OWN)
+    groups, own = (None, None) if rng.random() < 0.5 else (GROUPS, OWN)
     measure = [Shapley, Banzhaf][rng.integers(2)](INNER[rng.integers(2)])
     with pytest.MonkeyPatch.context() as patch:
         choose_way(patch, WAYS[rng.integers(3)])
-        agrees(kind, estimator, f, background, rows, measure, weight, own, groups=groups)
+        agrees(kind, case, measure, weight, own, groups=groups)
 
 
 @pytest.mark.slow
@@ -131,45 +121,35 @@ def test_random_models_equal_the_definition(kind, seed):
 @pytest.mark.parametrize("kind", ENGINE)
 def test_equals_the_definition(kind, way, measure, monkeypatch):
     choose_way(monkeypatch, way)
-    estimator, data, f = model_of(kind, "gaps", 1)
+    case = case_of(kind, "gaps", 1, 12, 4)
     weight = np.arange(12) % 3
-    agrees(kind, estimator, f, data[:12], data[20:24], measure, weight)
-    agrees(
-        kind, estimator, f, data[:12], data[20:24], measure, weight, products.OWN,
-        groups=products.GROUPS,
-    )  # fmt: skip
+    agrees(kind, case, measure, weight)
+    agrees(kind, case, measure, weight, OWN, groups=GROUPS)
 
 
-@pytest.mark.parametrize("measure", [Shapley, Banzhaf])
+@pytest.mark.parametrize("measure", quickly([Shapley, Banzhaf], [Shapley]))
 @pytest.mark.parametrize("kind", ENGINE)
 def test_uniform_laws(kind, measure):
     if kind == "sum":
         linear, kernel = Ridge(), SVR(gamma=0.4)
         estimator = VotingRegressor([("linear", linear), ("kernel", kernel)])
-        estimator.fit(products.NUMBERS, products.SCORE)
+        estimator.fit(NUMBERS, SCORE)
     else:
         estimator = Ridge() if kind == "additive" else SVR(gamma=0.4)
-        estimator.fit(products.NUMBERS, products.SCORE)
-    rows = products.NUMBERS[20:23]
-
-    def f(Z):
-        return estimator.predict(Z)[:, None]
-
-    agrees(kind, estimator, f, products.NUMBERS[:9], rows, measure(Uniform()))
-    agrees(
-        kind, estimator, f, products.NUMBERS[:9], rows, measure(Uniform()), None, [(0, 2), (1,)],
-        groups={"g": ["x0", "x2"]},
-    )  # fmt: skip
+        estimator.fit(NUMBERS, SCORE)
+    case = smooth_case(estimator, NUMBERS[:9], NUMBERS[20:23])
+    agrees(kind, case, measure(Uniform()))
+    agrees(kind, case, measure(Uniform()), own=[(0, 2), (1,)], groups={"g": ["x0", "x2"]})
 
 
 def test_the_lower_corner_as_the_only_row():
-    estimator = SVR(gamma=0.4).fit(products.NUMBERS, products.SCORE)
-    rows = products.NUMBERS[20:23]
-    corner = products.NUMBERS.min(axis=0)
+    estimator = SVR(gamma=0.4).fit(NUMBERS, SCORE)
+    rows = NUMBERS[20:23]
+    corner = NUMBERS.min(axis=0)
     values = [
         MeasureExplainer(estimator, Shapley(inner)).fit(background).explain(rows).values
         for inner, background in (
-            (ScaledCoefficient(), products.NUMBERS),
+            (ScaledCoefficient(), NUMBERS),
             (PartialDependence(), corner[None]),
         )
     ]
@@ -227,7 +207,7 @@ def test_many_players(g, measure, weight_of_size):
 
 @pytest.fixture(scope="module")
 def fitted():
-    return {kind: model_of(kind, "gaps", 2) for kind in ENGINE}
+    return {kind: case_of(kind, "gaps", 2) for kind in ENGINE}
 
 
 @pytest.mark.slow
@@ -238,8 +218,7 @@ def test_order_chunks_features_jobs_and_pickles_change_no_bit(
     fitted, kind, way, inner, monkeypatch
 ):
     choose_way(monkeypatch, way)
-    estimator, data, _ = fitted[kind]
-    rows = data[20:40]
+    estimator, rows, data = fitted[kind].estimator, fitted[kind].X, fitted[kind].background
     explainer = MeasureExplainer(estimator, Shapley(inner)).fit(data[:19])
     values = explainer.explain(rows).values
     order = np.random.default_rng(0).permutation(len(rows))[:7]
@@ -258,33 +237,33 @@ def test_order_chunks_features_jobs_and_pickles_change_no_bit(
 @pytest.mark.parametrize("kind", ENGINE)
 def test_batches_are_one_fit(fitted, kind, way, measure, monkeypatch):
     choose_way(monkeypatch, way)
-    estimator, data, _ = fitted[kind]
+    estimator, data = fitted[kind].estimator, fitted[kind].background
     weights = np.arange(1.0, 31.0)
     whole = MeasureExplainer(estimator, measure).fit(data[:30], sample_weight=weights)
     batches = MeasureExplainer(estimator, measure)
     for some in (slice(1), slice(1, 4), slice(4, 30)):  # rows first, then moments
         batches.partial_fit(data[some], sample_weight=weights[some])
-    rows = data[40:45]
+    rows = fitted[kind].X[:5]
     wanted = whole.explain(rows).values
     assert_allclose(batches.explain(rows).values, wanted, rtol=0, atol=1e-12 * np.ptp(wanted))
     assert_allclose(batches.base_value_, whole.base_value_, rtol=1e-12)
 
 
 def test_rows_become_moments_where_these_cost_less():
-    model = SVR().fit(products.NUMBERS, products.SCORE)
-    batches = MeasureExplainer(model, Shapley()).partial_fit(products.NUMBERS[:1])
+    model = SVR().fit(NUMBERS, SCORE)
+    batches = MeasureExplainer(model, Shapley()).partial_fit(NUMBERS[:1])
     assert "1 background rows at 2 nodes" in batches.describe()
-    batches.partial_fit(products.NUMBERS[1:40])
+    batches.partial_fit(NUMBERS[1:40])
     assert "the moments of at most 8 coalitions" in batches.describe()
 
 
 def test_small_blocks_change_rounding_only(monkeypatch):
-    model = SVR().fit(products.NUMBERS, products.SCORE)
+    model = SVR().fit(NUMBERS, SCORE)
 
     def values(way):
         choose_way(monkeypatch, way)
-        explainer = MeasureExplainer(model, Shapley()).fit(products.NUMBERS[:20])
-        return explainer.explain(products.NUMBERS[20:30]).values
+        explainer = MeasureExplainer(model, Shapley()).fit(NUMBERS[:20])
+        return explainer.explain(NUMBERS[20:30]).values
 
     wanted = values("nodes")
     assert_allclose(values("moments"), wanted, rtol=0, atol=1e-13 * np.abs(wanted).max())
@@ -313,18 +292,17 @@ def test_factors_that_vanish(way, inner, monkeypatch):
 
 
 @pytest.mark.parametrize("inner", [*INNER, Uniform()], ids=repr)
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", quickly(WAYS, ["auto"]))
 @pytest.mark.parametrize("kind", ENGINE)
 def test_ignored_columns_get_exactly_0(kind, way, inner, monkeypatch):
     choose_way(monkeypatch, way)
-    numbers = products.NUMBERS
     steps = make_column_transformer((StandardScaler(), [0, 2]))  # drops column 1
     linear = make_pipeline(steps, Ridge())
     kernel = make_pipeline(make_column_transformer((StandardScaler(), [0, 2])), SVR())
     vote = VotingRegressor([("linear", linear), ("kernel", kernel)])
     model = {"additive": linear, "products": kernel, "sum": vote}[kind]
-    model.fit(numbers, products.SCORE)
+    model.fit(NUMBERS, SCORE)
     for measure in (Shapley(inner), Banzhaf(inner)):
-        values = MeasureExplainer(model, measure).fit(numbers[:30]).explain(numbers[30:]).values
+        values = MeasureExplainer(model, measure).fit(NUMBERS[:30]).explain(NUMBERS[30:]).values
         assert (values[:, 1] == 0).all()
         assert (values[:, 0] != 0).all()

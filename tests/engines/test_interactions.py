@@ -273,6 +273,7 @@ def test_bits_do_not_depend_on_other_rows_workers_or_pairs():
                 assert_array_equal(part.values[:, i], whole[:, names.index(name)])
 
 
+@pytest.mark.slow
 def test_many_outputs_and_pairs_that_are_not_added_as_vectors():
     """More values of a row than fit in a few vectors: pairs are added one by one."""
     X, y = forest_data(9)
@@ -293,6 +294,7 @@ def test_many_outputs_and_pairs_that_are_not_added_as_vectors():
 # -- relations -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @examples(10)
 @given(st.integers(0, 1000))
 def test_two_players(seed):

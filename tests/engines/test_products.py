@@ -35,9 +35,7 @@ import skattr.engines.products.product_sums
 import skattr.pieces.preprocessing.pipeline
 from skattr import MeasureExplainer
 from skattr.measures import (
-    Baseline,
     Conditional,
-    Dirac,
     Expectation,
     PartialDependence,
     ProductMarginal,
@@ -45,22 +43,21 @@ from skattr.measures import (
 )
 from skattr.measures.factors import bumps
 from skattr.pieces import BlackBox, Products, Sum
-from tests.helpers.comparison import agrees as agrees_with
-from tests.helpers.kernel_machines import (
-    DENSE,
-    GROUPS,
-    MODELS,
-    NUMBERS,
-    OWN,
-    PREPARATIONS,
-    SCORE,
-    TARGETS,
-    fitted_model,
+from tests.cases import (
+    KERNELS,
+    MEASURES,
+    SUM_OF_KERNELS,
+    behind,
+    combination,
+    exists,
     process,
 )
+from tests.helpers.case import margin, smooth_case
+from tests.helpers.comparison import same
 from tests.helpers.promises import batches_equal_one_fit, no_bit_changes
-from tests.helpers.towns import X, one_hot
-from tests.helpers.uniform_laws import CORNERS, CURVED, integrates_behind
+from tests.helpers.random_cases import groups_of
+from tests.helpers.smooth import DENSE, TARGETS, X, fit, one_hot
+from tests.helpers.uniform_laws import CURVED, integrates_behind
 from tests.oracle import Oracle, described
 
 pytestmark = [
@@ -70,7 +67,17 @@ pytestmark = [
 ]
 
 
-agrees = partial(agrees_with, engines={"products", "evaluation"})
+NUMBERS = X[["size", "age", "code"]].to_numpy() / [1, 10, 2]
+SCORE = TARGETS["number"]
+WEIGHT = np.arange(5) % 3 + 0.5
+GROUPS = {"g": ["city", "age"]}
+BEHIND = ["scaled", "gaps", "sparse", "curved"]
+
+
+def agrees(case, measure, weight=None, own=None, **settings):
+    """The definition, by engines of sums of products."""
+    explainer, _ = same(case, measure, weight, own, **settings)
+    assert set(explainer.engine_) <= {"products", "evaluation"}, explainer.describe()
 
 
 def nodes_on(low, high, panels):
@@ -81,55 +88,28 @@ def nodes_on(low, high, panels):
     return (ends[:-1, None] + half * (nodes + 1)).ravel(), (half * weights).ravel()
 
 
-WEIGHT = np.arange(12) % 3 + 0.0
-POINT = {"age": 30.0, "size": 0.1, "city": "Bonn", "code": 2}
-
 # -- rows and products ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("preparation", PREPARATIONS)
-@pytest.mark.parametrize("name", MODELS)
-def test_every_kernel_machine(name, preparation):
-    if preparation == "sparse" and name in DENSE:
+@pytest.mark.parametrize("steps", BEHIND)
+@pytest.mark.parametrize("name", KERNELS)
+def test_every_kernel_machine(name, steps):
+    """All measures of one engine at once, with groups."""
+    if steps == "sparse" and KERNELS[name].keywords.get("steps") == DENSE:
         pytest.skip("it takes no sparse table")
-    estimator, data, f = fitted_model(preparation, name)
-    rows = data[20:23]
-    agrees(estimator, f, data[:12], rows, PartialDependence(), WEIGHT)
-    few = data[:5]
-    agrees(estimator, f, few, rows, ProductMarginal() - 2 * Expectation("product"), WEIGHT[:5])
+    case = behind(name, steps, len(WEIGHT), 3)
+    kinds = [kind for kind, m in MEASURES.items() if m.over != "neighbours"]
+    measure = combination(case, [kind for kind in kinds if exists(case, kind, WEIGHT)])
+    groups, own = groups_of(case, len(name))
+    agrees(case, measure, WEIGHT, own, groups=groups)
 
 
-@pytest.mark.parametrize("preparation", PREPARATIONS)
-@pytest.mark.parametrize("name", ["SVR", "KernelRidge of targets"])
-def test_combinations_and_groups(name, preparation):
-    estimator, data, f = fitted_model(preparation, name)
-    rows = data[20:25]
-    measure = PartialDependence() - 0.5 * Dirac() + 3 * Baseline(POINT) - Expectation()
-    agrees(estimator, f, data[:10], rows, measure)
-    agrees(estimator, f, data[:9], rows, PartialDependence(), own=OWN, groups=GROUPS)
-    agrees(estimator, f, data[:4], rows, ProductMarginal(), own=OWN, groups=GROUPS)
-
-
-@pytest.mark.parametrize("name", ["SVR", "SVC of pairs", "process of a sum"])
-def test_uniform_laws(name):
-    estimator, data, f = fitted_model("scaled", name)
-    agrees(estimator, f, data[:9], data[20:23], Uniform())
-    agrees(estimator, f, data[:9], data[20:22], Uniform() - Expectation("uniform"))
-    agrees(estimator, f, data[:9], data[20:22], Uniform(), own=OWN, groups=GROUPS)
-    estimator, data, f = fitted_model("gaps", name)  # one-hot codes are levels
-    agrees(estimator, f, data[:9], data[20:23], Uniform(), levels=(3,))
-
-
-@pytest.mark.parametrize("measure", CORNERS, ids=repr)
-def test_corners(measure):
-    model = make_pipeline(StandardScaler(), SVR()).fit(NUMBERS, SCORE)
-
-    def f(Z):
-        return model.predict(Z)[:, None]
-
-    agrees(model, f, NUMBERS[:9], NUMBERS[20:23], measure, np.arange(9) % 3 + 0.5)
-    agrees(model, f, NUMBERS[:9], NUMBERS[20:23], measure, own=[(0, 2), (1,)],
-           groups={"g": ["x0", "x2"]})  # fmt: skip
+@pytest.mark.parametrize("kind", [kind for kind, m in MEASURES.items() if m.over == "corner"])
+def test_corners(kind):
+    case = behind("SVR", "numbers", 9, 3)
+    measure = MEASURES[kind].make(case)
+    agrees(case, measure, np.arange(9) % 3 + 0.5)
+    agrees(case, measure, own=[(0, 2), (1,)], groups={"g": ["age", "code"]})
 
 
 @pytest.mark.parametrize("steps", CURVED)
@@ -173,19 +153,19 @@ def test_means_of_bumps(square, far):
 
 
 @pytest.mark.parametrize("estimator", ["kernel", "local_linear", "knn"])
-@pytest.mark.parametrize("preparation, name", [("gaps", "SVR"), ("curved", "SVC of pairs")])
-def test_conditional_by_rows(preparation, name, estimator):
-    model, data, f = fitted_model(preparation, name)
+@pytest.mark.parametrize("steps, name", [("gaps", "SVR"), ("curved", "SVC of pairs")])
+def test_conditional_by_rows(steps, name, estimator):
+    case = behind(name, steps)
     weight = np.arange(40) % 3 + 0.0
     for groups in (None, GROUPS):
         values = []
         for engine in ("binned_products", "finite_sum"):
             measure = Conditional(estimator) - Expectation()
-            explainer = MeasureExplainer(model, measure, engine=engine, groups=groups)
-            explainer.fit(data[:40], sample_weight=weight)
+            explainer = MeasureExplainer(case.estimator, measure, engine=engine, groups=groups)
+            explainer.fit(case.background, sample_weight=weight)
             assert explainer.engine_[0] == engine
-            values.append(explainer.explain(data[30:50]))
-        spread = np.std(f(data[:40]), axis=0).max()
+            values.append(explainer.explain(case.X))
+        spread = np.std(case.f(case.background), axis=0).max()
         np.testing.assert_allclose(values[0].values, values[1].values, atol=1e-10 * spread)
         np.testing.assert_allclose(values[0].offset, values[1].offset, atol=1e-10 * spread)
 
@@ -194,11 +174,17 @@ CLUSTERS = np.concatenate([NUMBERS, NUMBERS - [-4, 0, 0], NUMBERS * [1, 0.5, 1] 
 HEIGHT = np.sin(CLUSTERS[:, 0]) * CLUSTERS[:, 1] + 0.1 * CLUSTERS[:, 2] ** 2
 
 
-@pytest.mark.parametrize("name", ["SVR", "KernelRidge of targets", "process of a sum"])
+MIXED = {
+    "SVR": (SVR(), HEIGHT),
+    "kernel ridge": (KernelRidge(kernel="rbf"), np.stack([HEIGHT] * 3, axis=1) * [1, 2, 3]),
+    "process of a sum": (process(SUM_OF_KERNELS, normalize_y=True), HEIGHT),
+}
+
+
+@pytest.mark.parametrize("name", MIXED)
 def test_diagonal_mixtures(name):
-    model, target = MODELS[name]
-    y = np.stack([HEIGHT] * 3, axis=1) * [1, 2, 3] if target == "targets" else HEIGHT
-    estimator = make_pipeline(StandardScaler(), model()).fit(CLUSTERS, y)
+    model, y = MIXED[name]
+    estimator = make_pipeline(StandardScaler(), model).fit(CLUSTERS, y)
     for groups in (None, {"g": ["x2", "x0"]}):
         ours = MeasureExplainer(estimator, Conditional("gmm", n_components=4), groups=groups)
         ours.fit(CLUSTERS)
@@ -249,9 +235,8 @@ def test_a_mixture_behind_a_curve_is_estimated():
 @pytest.mark.parametrize("measure", [PartialDependence(), ProductMarginal()], ids=repr)
 def test_wide_and_narrow_kernels(gamma, measure):
     model = SVR(gamma=gamma, C=10.0).fit(NUMBERS, SCORE)
-    f = lambda Z: model.predict(Z)[:, None]  # noqa: E731
     rounding = 1e-15 * np.abs(model.dual_coef_).sum()
-    agrees(model, f, NUMBERS[:8], NUMBERS[:8], measure, rounding=rounding)
+    agrees(smooth_case(model, NUMBERS[:8], NUMBERS[:8]), measure, loose=rounding)
 
 
 @pytest.mark.parametrize("gamma", [1e-300, 1e-12, 1e-3, 0.5, 1e3, 1e10])
@@ -281,10 +266,10 @@ def test_one_support_vector_and_none():
         model = SVR(epsilon=1.0).fit(Z, y)
         assert n is None or len(model.support_) == n
         for measure in (PartialDependence(), ProductMarginal(), Uniform()):
-            agrees(model, lambda Z, m=model: m.predict(Z)[:, None], Z, Z + 0.5, measure)
+            agrees(smooth_case(model, Z, Z + 0.5), measure)
     one = OneClassSVM(nu=0.5).fit(Z[:1])
     assert len(one.support_) == 1
-    agrees(one, lambda Z: one.decision_function(Z)[:, None], Z, Z, PartialDependence())
+    agrees(smooth_case(one, Z, Z, partial(margin, one)), PartialDependence())
 
 
 def test_constant_columns():
@@ -314,9 +299,7 @@ def test_noise_has_no_part_in_the_mean_even_at_training_points():
     assert isinstance(pieces, Products)
     np.testing.assert_allclose(pieces.reading(NUMBERS)[0][:, 0], model.predict(NUMBERS), rtol=1e-10)
     model = process(kernel).fit(NUMBERS, SCORE)
-    agrees(
-        model, lambda Z: model.predict(Z)[:, None], NUMBERS[:9], NUMBERS[:9], PartialDependence()
-    )
+    agrees(smooth_case(model, NUMBERS[:9], NUMBERS[:9]), PartialDependence())
     noise = process(White(1.0) * RBF(1.0), normalize_y=True).fit(NUMBERS, SCORE)
     explainer = MeasureExplainer(noise, "partial_dependence").fit(NUMBERS)
     assert explainer.engine_ == ("products",)
@@ -328,14 +311,17 @@ def test_a_process_that_learned_its_kernel():
         warnings.simplefilter("ignore", ConvergenceWarning)
         kernel = ConstantKernel() * RBF([1.0, 1.0, 1.0]) + White()
         model = GaussianProcessRegressor(kernel, random_state=0).fit(NUMBERS, SCORE)
-    f = lambda Z: model.predict(Z)[:, None]  # noqa: E731
-    agrees(model, f, NUMBERS[:9], NUMBERS[:9], PartialDependence() - Expectation())
+    agrees(smooth_case(model, NUMBERS[:9], NUMBERS[:9]), PartialDependence() - Expectation())
 
 
-@pytest.mark.parametrize("name", ["SVR", "KernelRidge", "process"])
-def test_single_precision(name):
+@pytest.mark.parametrize(
+    "model",
+    [SVR(), KernelRidge(kernel="rbf", gamma=0.2), process()],
+    ids=lambda model: type(model).__name__,
+)
+def test_single_precision(model):
     Z = NUMBERS.astype(np.float32)
-    model = MODELS[name][0]().fit(Z, SCORE)
+    model.fit(Z, SCORE)
     explainer = MeasureExplainer(model, "partial_dependence").fit(Z)
     assert explainer.engine_ == ("products",)
     wanted = (
@@ -347,10 +333,10 @@ def test_single_precision(name):
     np.testing.assert_allclose(explainer.explain(Z[:3]).values, wanted, rtol=1e-4)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", KERNELS)
 def test_what_predict_refuses_is_refused(name):
-    build, target = MODELS[name]
-    model = build().fit(NUMBERS, TARGETS[target])
+    make, _, target = KERNELS[name].args
+    model = make().fit(NUMBERS, TARGETS[target])
     gaps = NUMBERS.copy()
     gaps[3, 1] = np.nan
     with pytest.raises(ValueError, match=r"x1.*missing"):
@@ -366,20 +352,22 @@ def test_what_predict_refuses_is_refused(name):
 
 
 def test_describe_and_curves():
-    estimator, data, f = fitted_model("scaled", "SVR")
-    explainer = MeasureExplainer(estimator, PartialDependence()).fit(data)
+    estimator = fit("scaled", SVR(), X, SCORE)
+    explainer = MeasureExplainer(estimator, PartialDependence()).fit(X)
     assert "a sum of products" in explainer.describe()
     assert "engine products, exact" in explainer.describe()
     curve = explainer.curve("city")
     assert curve.kind == "levels"
-    wanted = [f(data.assign(city=c)).mean() for c in ("Bonn", "Kiel", "Ulm", "Rom")]
+    wanted = [estimator.predict(X.assign(city=c)).mean() for c in ("Bonn", "Kiel", "Ulm", "Rom")]
     frame = curve.to_frame()
     assert frame["level"].to_list()[:3] == ["Bonn", "Kiel", "Ulm"]
     np.testing.assert_allclose(frame["value"].iloc[[0, 1, 2, -1]], wanted, rtol=1e-10)
     curve = explainer.curve("age")
     assert curve.kind == "function"
     ages = [20.0, 51.3]
-    np.testing.assert_allclose(curve(ages), [f(data.assign(age=a)).mean() for a in ages])
+    np.testing.assert_allclose(
+        curve(ages), [estimator.predict(X.assign(age=a)).mean() for a in ages]
+    )
 
 
 BLACK_BOXES = {
@@ -433,8 +421,7 @@ COMPOSITES = {
 def test_composites(name):
     target = TARGETS["targets" if name == "targets" else "number"]
     model = COMPOSITES[name]().fit(NUMBERS, target)
-    f = lambda Z: model.predict(Z).reshape(len(Z), -1)  # noqa: E731
-    agrees(model, f, NUMBERS[:9], NUMBERS[:9], PartialDependence() - Expectation())
+    agrees(smooth_case(model, NUMBERS[:9], NUMBERS[:9]), PartialDependence() - Expectation())
 
 
 SUMS = {
@@ -465,38 +452,31 @@ def test_sums_with_other_pieces(name, kind):
 # -- the promises --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("preparation", PREPARATIONS)
+@pytest.mark.parametrize("steps", BEHIND)
 @pytest.mark.parametrize(
     "measure", [PartialDependence() - Expectation(), ProductMarginal(), Uniform()], ids=repr
 )
-def test_batches_equal_one_fit(preparation, measure):
-    estimator, data, _ = fitted_model(preparation, "SVR")
-    batches_equal_one_fit(estimator, data, measure)
+def test_batches_equal_one_fit(steps, measure):
+    batches_equal_one_fit(behind("SVR", steps), measure)
 
 
 @pytest.mark.parametrize(
-    "preparation, name, measure",
+    "steps, name, measure",
     [
         ("scaled", "SVC of pairs", PartialDependence() - ProductMarginal() + 0.3 * Uniform()),
         ("gaps", "SVR", Conditional() - Expectation()),
-        (None, "process of a sum", Conditional("gmm", n_components=2)),
+        ("numbers", "process of a sum", Conditional("gmm", n_components=2)),
     ],
 )
-def test_company_order_blocks_jobs_and_pickle_change_no_bit(
-    preparation, name, measure, monkeypatch
-):
-    if preparation is None:
-        data = pd.DataFrame(NUMBERS, columns=["city", "age", "size"])
-        estimator = MODELS[name][0]().fit(data, SCORE)
-    else:
-        estimator, data, _ = fitted_model(preparation, name)
+def test_company_order_blocks_jobs_and_pickle_change_no_bit(steps, name, measure, monkeypatch):
     blocks = [(skattr.engines.products.product_sums, name) for name in ("ROWS", "TERMS")]
-    no_bit_changes(estimator, data, measure, monkeypatch, blocks)
+    no_bit_changes(behind(name, steps), measure, monkeypatch, blocks)
 
 
 def test_blocks_of_the_background_change_nothing_but_rounding(monkeypatch):
-    estimator, data, _ = fitted_model("gaps", "SVR")
-    large = pd.concat([data] * 3, ignore_index=True)
+    case = behind("SVR", "gaps")
+    estimator, data = case.estimator, case.X
+    large = pd.concat([case.background] * 3, ignore_index=True)
     for measure in (PartialDependence(), ProductMarginal(), Conditional("knn", n_neighbors=9)):
         for groups in (None, GROUPS):
             one = MeasureExplainer(estimator, measure, groups=groups).fit(large).explain(data[:9])

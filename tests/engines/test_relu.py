@@ -1,8 +1,6 @@
 """ReLU networks: what is read of them, and curves along lines, against the definition."""
 
 import pickle
-import warnings
-from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -18,7 +16,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     MaxAbsScaler,
     MinMaxScaler,
-    OneHotEncoder,
     RobustScaler,
     StandardScaler,
 )
@@ -27,8 +24,12 @@ import skattr.engines.relu.lines
 from skattr import MeasureExplainer
 from skattr.measures import Conditional, Expectation, PartialDependence
 from skattr.pieces import BlackBox, Linked, ReluNetwork, Sum
-from tests.helpers.networks import perceptron, pinned_mean
-from tests.oracle import Oracle, described
+from tests.cases import MEASURES, NETWORKS, behind, combination
+from tests.helpers.case import smooth_case
+from tests.helpers.comparison import same
+from tests.helpers.networks import perceptron, pinned_mean, random_perceptron
+from tests.helpers.random_cases import groups_of
+from tests.helpers.smooth import GAPS, TARGETS, X, behind_steps, one_hot
 
 pytestmark = [
     pytest.mark.slow,
@@ -46,43 +47,15 @@ rng = np.random.default_rng(0)
 N = 40
 NUMBERS = rng.normal(size=(N, 3))
 TARGET = NUMBERS[:, 0] * NUMBERS[:, 1] + np.abs(NUMBERS[:, 2])
-FRAME = pd.DataFrame(
-    {
-        "age": rng.normal(40, 10, N).round(1),
-        "size": rng.normal(size=N),
-        "city": pd.Series(rng.choice(["Ulm", "Bonn", "Kiel"], N), dtype="str"),
-        "code": rng.integers(1, 5, N),
-    }
-)
-GAPS = FRAME.assign(age=FRAME["age"].mask(rng.random(N) < 0.2))
-SCORE = FRAME["size"] * (FRAME["city"] == "Ulm") + 0.1 * FRAME["age"]
 
 
-def random_network(seed, widths, kind):
-    """Weights of one of the KINDS, and rows to go with them."""
+def random_rows(seed, kind):
+    """Seven rows to go with a network of three columns."""
     draw = np.random.default_rng(seed)
-    whole = kind == "integers"
-    weights, biases = [], []
-    for p, m in pairwise(widths):
-        weight, bias = draw.normal(size=(p, m)) / np.sqrt(p), draw.normal(size=m)
-        if whole:
-            weight, bias = draw.integers(-2, 3, (p, m)), draw.integers(-2, 3, m)
-        if kind == "zero biases":
-            bias = 0.0 * bias
-        if kind == "twins":  # every unit twice
-            weight[:, m // 2 :], bias[m // 2 :] = weight[:, : m - m // 2], bias[: m - m // 2]
-        if kind == "dead" and m > 1:
-            weight[:, 0], bias[0] = 0.0, -1.0
-            weight[:, -1], bias[-1] = 0.0, 1.0
-        if kind == "near zero" and m > 1:
-            weight[:, 0] *= 1e-9
-        weights.append(weight)
-        biases.append(bias)
-    rows = draw.integers(-2, 3, (7, widths[0])) if whole else draw.normal(size=(7, widths[0]))
-    return perceptron(weights, biases), rows.astype(float)
+    return (draw.integers(-2, 3, (7, 3)) if kind == "integers" else draw.normal(size=(7, 3))) + 0.0
 
 
-KINDS = ["numbers", "integers", "zero biases", "twins", "dead", "near zero"]
+KINDS = ["random", "integers", "zero_bias", "twins", "dead", "near_zero"]
 
 
 def same_curve(model, rows, j, explainer, weights=None, f=None):
@@ -116,13 +89,13 @@ def same_curve(model, rows, j, explainer, weights=None, f=None):
     outputs=st.integers(1, 2),
     kind=st.sampled_from(KINDS),
 )
-@example(seed=0, hidden=[1], outputs=1, kind="numbers")
+@example(seed=0, hidden=[1], outputs=1, kind="random")
 @example(seed=1, hidden=[1, 1, 1, 1, 1], outputs=1, kind="integers")
-@example(seed=2, hidden=[6, 6], outputs=2, kind="zero biases")
+@example(seed=2, hidden=[6, 6], outputs=2, kind="zero_bias")
 @example(seed=3, hidden=[6, 6, 6], outputs=2, kind="twins")
 @example(seed=4, hidden=[5, 5, 5, 5], outputs=1, kind="dead")
 def test_curves_equal_the_definition(seed, hidden, outputs, kind):
-    model, rows = random_network(seed, [3, *hidden, outputs], kind)
+    model, rows = random_perceptron(seed, 3, hidden, outputs, kind), random_rows(seed, kind)
     weights = np.random.default_rng(seed).integers(1, 4, len(rows))
     explainer = MeasureExplainer(model, "partial_dependence").fit(rows, sample_weight=weights)
     assert explainer.engine_ == ("lines",) and explainer.exact_
@@ -164,7 +137,7 @@ def test_scalers_are_folded_and_data_far_from_0_lose_nothing(offset, scaler):
 @pytest.mark.parametrize("size", [1e4, 1e-6])
 def test_large_and_small_data(size, kind):
     """A scale of the columns that the first layer undoes changes nothing."""
-    model, rows = random_network(11, [3, 6, 5, 4, 1], kind)
+    model, rows = random_perceptron(11, 3, [6, 5, 4], 1, kind), random_rows(11, kind)
     wanted = MeasureExplainer(model).fit(rows)
     moved = perceptron([model.coefs_[0] / size, *model.coefs_[1:]], model.intercepts_)
     explainer = MeasureExplainer(moved).fit(size * rows)
@@ -177,7 +150,7 @@ def test_large_and_small_data(size, kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_far_data_without_a_scaler(kind):
     """As exact as the network itself, which adds up numbers of the size 1e6."""
-    model, rows = random_network(12, [3, 6, 5, 1], kind)
+    model, rows = random_perceptron(12, 3, [6, 5], 1, kind), random_rows(12, kind)
     weights, biases = model.coefs_, list(model.intercepts_)
     biases[0] = biases[0] - 1e6 * weights[0].sum(axis=0)
     moved = perceptron(weights, biases)
@@ -191,7 +164,7 @@ def test_far_data_without_a_scaler(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_columns_without_width(kind):
-    model, rows = random_network(13, [3, 5, 4, 1], kind)
+    model, rows = random_perceptron(13, 3, [5, 4], 1, kind), random_rows(13, kind)
     rows[:, 1] = 2.0
     rows[:, 2] = 0.0
     explainer = MeasureExplainer(model, PartialDependence() - Expectation()).fit(rows)
@@ -219,14 +192,14 @@ def test_a_network_without_kinks_is_linear():
 
 
 def test_a_column_that_is_ignored_gets_the_mean():
-    model, rows = random_network(5, [3, 4, 4, 1], "numbers")
+    model, rows = random_perceptron(5, 3, [4, 4]), random_rows(5, "random")
     model.coefs_[0][1] = 0.0
     explainer = MeasureExplainer(model, PartialDependence() - Expectation()).fit(rows)
     assert np.abs(explainer.explain(rows).values[:, 1]).max() <= 1e-15
 
 
-MEASURES = [
-    PartialDependence() - Expectation(),
+BY_ROWS = [kind for kind, m in MEASURES.items() if m.over in ("rows", "neighbours") and m.own]
+BINS = [
     Conditional(n_bins=8),
     Conditional("local_linear", n_bins=6),
     Conditional("knn", n_neighbors=5),
@@ -234,23 +207,30 @@ MEASURES = [
 ]
 
 
-def same_as_oracle(model, X, measure, own=None, weight=None, T=None, **settings):
-    """Values equal the definition of the measure by loops over rows."""
-    explainer = MeasureExplainer(model, measure, **settings).fit(X, sample_weight=weight)
-    T = X if T is None else T
-    f = explainer.pieces_.predict
-    oracle = Oracle(f, X, weight)
-    own = own or [(k,) for k in range(X.shape[1])]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        got = explainer.explain(T).values.reshape(len(T), len(own), -1)
-        wanted = oracle.values(described(explainer.measure_), T, own)
-    assert np.abs(got - wanted).max() <= 1e-11 * oracle.spread().max() + 1e-14 * oracle.largest
+def agrees(case, measure, weight=None, own=None, **settings):
+    """The definition, by curves along lines; returns the explainer."""
+    explainer, _ = same(case, measure, weight, own, tight=0.1, **settings)
+    assert set(explainer.engine_) == {"lines"}
     return explainer
 
 
-@pytest.mark.parametrize("measure", MEASURES, ids=str)
-def test_measures_equal_their_definition(measure):
+@pytest.mark.parametrize("steps", ["numbers", "gaps"])
+@pytest.mark.parametrize(
+    "name", [name for name, make in NETWORKS.items() if make.func is behind_steps]
+)
+def test_networks_behind_steps(name, steps):
+    """Levels, missing values and their indicators; all measures at once, with groups."""
+    case = behind(name, steps, 20, 4)
+    weight = np.random.default_rng(1).integers(0, 3, 20)
+    groups, own = groups_of(case, 1)
+    explainer = agrees(case, combination(case, BY_ROWS), weight, own, groups=groups)
+    assert isinstance(explainer.pieces_, ReluNetwork)
+    with pytest.raises(ValueError, match="group"):
+        explainer.curve("the group")
+
+
+@pytest.mark.parametrize("measure", BINS, ids=str)
+def test_measures_of_few_bins(measure):
     rows = NUMBERS.copy()
     rows[:, 2] = rows[:, 2].round()  # few numbers: a bin each
     model = MLPRegressor(hidden_layer_sizes=(8, 6), max_iter=100, random_state=0).fit(
@@ -258,41 +238,29 @@ def test_measures_equal_their_definition(measure):
     )
     weight = np.random.default_rng(1).integers(0, 3, N)
     T = np.vstack([rows[:8], rows[:8] + rng.normal(size=(8, 3)), rows[:1] + 50])
-    explainer = same_as_oracle(model, rows, measure, weight=weight, T=T)
-    assert set(explainer.engine_) == {"lines"}
-
-
-@pytest.mark.parametrize("measure", MEASURES[:3], ids=str)
-def test_groups(measure):
-    model = MLPRegressor(hidden_layer_sizes=(8, 6), max_iter=100, random_state=0).fit(
-        NUMBERS, TARGET
-    )
-    own = [(0, 2), (1,)]
-    explainer = same_as_oracle(model, NUMBERS, measure, own, T=NUMBERS[:9], groups={"a": [0, 2]})
-    with pytest.raises(ValueError, match="group"):
-        explainer.curve("a")
+    agrees(smooth_case(model, rows, T), measure, weight)
 
 
 def mixed_pipeline(indicator):
     numbers = make_pipeline(SimpleImputer(add_indicator=indicator), StandardScaler())
-    levels = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
     return make_pipeline(
-        make_column_transformer((numbers, ["age", "size"]), (levels, ["city"]),
+        make_column_transformer((numbers, ["age", "size"]), (one_hot(), ["city"]),
                                 (StandardScaler(), ["code"])),
         MLPRegressor(hidden_layer_sizes=(8, 6), max_iter=200, random_state=0),
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("measure", MEASURES[:2], ids=str)
+@pytest.mark.parametrize("measure", [PartialDependence() - Expectation(), BINS[0]], ids=str)
 @pytest.mark.parametrize("indicator", [False, True])
 def test_levels_and_missing_values(indicator, measure):
-    model = mixed_pipeline(indicator).fit(GAPS, SCORE)
-    T = GAPS.head(12).copy()
+    gaps = GAPS.assign(city=X["city"])
+    model = mixed_pipeline(indicator).fit(gaps, TARGETS["number"])
+    T = gaps.head(12).copy()
     T.loc[0, "city"] = "Paris"
     T.loc[1, "age"] = np.nan
-    explainer = same_as_oracle(model, GAPS, measure, T=T)
+    explainer = agrees(smooth_case(model, gaps, T), measure)
     assert isinstance(explainer.pieces_, ReluNetwork)
-    assert {name: explainer.curve(name).kind for name in GAPS} == {
+    assert {name: explainer.curve(name).kind for name in gaps} == {
         "age": "linear", "size": "linear", "city": "levels", "code": "linear",
     }  # fmt: skip
     ages = explainer.curve("age").to_frame()
@@ -305,8 +273,8 @@ def test_imputers_alone_are_folded():
     model = make_pipeline(
         SimpleImputer(), StandardScaler(), MLPRegressor(hidden_layer_sizes=(6,), random_state=0)
     )
-    model.fit(numbers, SCORE)
-    explainer = same_as_oracle(model, numbers, PartialDependence())
+    model.fit(numbers, TARGETS["number"])
+    explainer = agrees(smooth_case(model, numbers, numbers), PartialDependence())
     assert explainer.pieces_.is_plain
     mean = numbers["age"].mean()
     curve = explainer.curve("age")
@@ -346,7 +314,7 @@ def test_curves_of_conditional_measures_jump_at_the_edges_of_bins():
 
 
 def test_batches_add_up():
-    model, rows = random_network(3, [3, 6, 5, 2], "numbers")
+    model, rows = random_perceptron(3, 3, [6, 5], 2), random_rows(3, "random")
     whole = MeasureExplainer(model).fit(rows, sample_weight=np.arange(1, 8))
     parts = MeasureExplainer(model)
     for some in (slice(0, 2), slice(2, 3), slice(3, 7)):
@@ -450,7 +418,7 @@ def test_other_activations_are_black_boxes_that_say_so():
 
 
 def test_weights_that_are_no_numbers():
-    model, rows = random_network(0, [3, 4, 1], "numbers")
+    model, rows = random_perceptron(0, 3, [4]), random_rows(0, "random")
     for wrong in (np.inf, np.nan):
         model.coefs_[1][:] = wrong
         for estimator in (model, make_pipeline(StandardScaler().fit(rows), model)):
@@ -481,7 +449,7 @@ def test_terms_so_large_that_their_rounding_errors_are_larger_than_f(large):
 
 
 def test_local_models():
-    model, rows = random_network(1, [3, 6, 5, 2], "numbers")
+    model, rows = random_perceptron(1, 3, [6, 5], 2), random_rows(1, "random")
     _, pieces = reads(model, rows)
     A, b = pieces.local(rows)
     assert A.shape == (7, 2, 3) and b.shape == (7, 2)
@@ -500,9 +468,10 @@ def test_networks_in_a_vote_are_one_network():
     assert [len(layer.bias) for layer in explainer.pieces_.layers] == [9, 8, 7]
     same_curve(model, NUMBERS, 0, explainer)
     both = VotingRegressor([*members, ("d", RandomForestRegressor(3, random_state=0))])
-    explainer = same_as_oracle(both.fit(NUMBERS, TARGET), NUMBERS, PartialDependence())
+    case = smooth_case(both.fit(NUMBERS, TARGET), NUMBERS, NUMBERS[:5])
+    explainer, _ = same(case, PartialDependence())
     assert isinstance(explainer.pieces_, Sum)
-    same_as_oracle(both, NUMBERS, Conditional(n_bins=5), T=NUMBERS[:5])
+    same(case, Conditional(n_bins=5))
 
 
 def test_lines_can_be_asked_for():
@@ -714,7 +683,7 @@ def test_modules_with_wrong_numbers(torch):
     with pytest.raises(ValueError, match=r"'0\.weight' has no numbers .*'meta'"):
         MeasureExplainer(module).fit(NUMBERS)
     with pytest.raises(ValueError, match="'city' holds no numbers"):
-        MeasureExplainer(nn.Linear(4, 1)).fit(FRAME)
+        MeasureExplainer(nn.Linear(4, 1)).fit(X)
 
 
 def test_modules_at_infinite_and_missing_values(torch):

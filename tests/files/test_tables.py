@@ -22,6 +22,7 @@ from skattr._files import csv_files
 from skattr._files.cells import read_as
 from skattr._files.tables import read_background, read_data
 from skattr._levels import known_levels, model_columns
+from tests.helpers.lanes import quickly
 
 NO_LEVELS: dict = {}
 
@@ -342,7 +343,7 @@ KNOWING = {
 }
 
 
-@pytest.mark.parametrize("name", KNOWING)
+@pytest.mark.parametrize("name", quickly(KNOWING, ["pipeline"]))
 def test_levels_that_encoders_learned_are_read_as_they_are(name, tmp_path, capsys):
     model = KNOWING[name]().fit(X, Y)
     levels = known_levels(model)

@@ -393,6 +393,7 @@ def test_an_attribute_in_place_of_a_method(tmp_path):
             load_model(path, [])
 
 
+@pytest.mark.slow
 def test_more_trees_than_outputs(tmp_path):
     model = MODELS["boosting"]()
     model.estimators_ = np.hstack([model.estimators_] * 50)

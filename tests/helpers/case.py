@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -29,6 +30,13 @@ class Case:
     def n_columns(self):
         """Number of raw columns."""
         return len(columns(self.X))
+
+
+def smooth_case(estimator, background, X, f=None, levels=()):
+    """A case of a model without bends; f is what its own `predict` says if it is not given."""
+    bends = [[]] * background.shape[1]
+    f = f or partial(predict, estimator)
+    return Case(estimator, f, background, X, set(levels), breaks=bends, nodes=32)
 
 
 def seed_of(rng):

@@ -5,7 +5,6 @@ import pandas as pd
 
 from skattr import MeasureExplainer
 from skattr.measures import PartialDependence
-from tests.helpers.gauss_legendre import Smooth
 from tests.oracle import Oracle, described
 
 
@@ -54,17 +53,18 @@ def explained(case, measure, weight=None, **settings):
     return explainer, explainer.explain(case.X)
 
 
-def same(case, measure, weight=None, own=None, oracle=None, loose=0.0, **settings):
+def same(case, measure, weight=None, own=None, oracle=None, loose=0.0, tight=1.0, **settings):
     """Values, base value, offset, centred values and support equal the definition.
 
-    `loose` is added to the tolerance: the rounding of f itself where that is large.
+    `loose` is added to the tolerance: the rounding of f itself where that is large; `tight` is a
+    factor of the oracle's own.
     """
     own = own or [(k,) for k in range(case.n_columns)]
     oracle = oracle or oracle_of(case, weight)
     explainer, explanation = explained(case, measure, weight, **settings)
     terms = described(explainer.measure_)
     wanted, offset = oracle.values(terms, case.X, own), oracle.offset(terms)
-    tolerance = max(1.0, sum(abs(c) for c, _, _ in terms)) * (oracle.tolerance() + loose)
+    tolerance = max(1.0, sum(abs(c) for c, _, _ in terms)) * (tight * oracle.tolerance() + loose)
     assert explainer.exact_ is True
     assert explanation.exact is True
     assert explanation.std_error is None
@@ -104,27 +104,3 @@ def read_frame(kind, frame, value):
         holding = [row for _, row in frame.iterrows() if row["level"] == "any other"]
     assert len(holding) == 1, f"{value!r} is in {len(holding)} rows of\n{frame}"
     return holding[0]
-
-
-def agrees(
-    estimator, f, background, rows, measure, weight=None, own=None, *,
-    engines, levels=(), rounding=0.0, oracle=Smooth, **settings,
-):  # fmt: skip
-    """Values, base value and offset of f equal the definition; returns the explainer.
-
-    `rounding` is that of f itself.
-    """
-    definition = oracle(f, background, weight, levels=levels)
-    own = own or [(k,) for k in range(background.shape[1])]
-    explainer = MeasureExplainer(estimator, measure, **settings)
-    explainer.fit(background, sample_weight=weight)
-    assert set(explainer.engine_) <= engines, explainer.describe()
-    assert explainer.exact_
-    explanation = explainer.explain(rows)
-    terms = described(measure)
-    wanted = definition.values(terms, rows, own)
-    tolerance = definition.tolerance() * max(1.0, sum(abs(c) for c, _, _ in terms)) + rounding
-    close(cube(explanation.values), wanted, tolerance, f"values of {measure}")
-    close(flat(explainer.base_value_), definition.base_value(), tolerance, "base_value_")
-    close(flat(explanation.offset), definition.offset(terms), tolerance, "offset")
-    return explainer

@@ -48,6 +48,8 @@ def random_perceptron(seed, d, widths, k=1, kind="random"):
         if kind == "dead":
             bias[::2] -= 100.0
             bias[1::4] += 100.0  # and some that are never off
+        if kind == "near_zero" and m > 1:
+            weight[:, 0] *= 1e-9
         weights.append(weight)
         biases.append(bias)
     return perceptron(weights, biases)

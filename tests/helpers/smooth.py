@@ -1,7 +1,7 @@
 """Linear models, kernel machines and networks behind preprocessing, on frames of numbers and words.
 
 `behind_steps` builds a random case of any of them for `cases.py`. `X`, `GAPS` and `TARGETS` are one
-such frame, for tests that need no random case.
+such frame, for tests of models of their own.
 """
 
 import warnings

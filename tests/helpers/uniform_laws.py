@@ -1,4 +1,4 @@
-"""Measures at corners of the domain, and uniform laws behind curved steps, for smooth models."""
+"""Uniform laws behind curved steps, for smooth models."""
 
 import numpy as np
 from sklearn.pipeline import make_pipeline
@@ -10,11 +10,9 @@ from sklearn.preprocessing import (
 )
 
 from skattr import MeasureExplainer
-from skattr.measures import Coefficient, Expectation, ScaledCoefficient, Uniform
-from tests.helpers.towns import X
+from skattr.measures import Uniform
+from tests.helpers.smooth import X
 
-CORNERS = [Coefficient(), Coefficient(mass_zero=True), ScaledCoefficient(),
-           ScaledCoefficient(mass_zero=True) - Uniform(), Expectation("corner")]  # fmt: skip
 CURVED = {
     "splines": lambda: SplineTransformer(5, degree=2),
     "bins": lambda: KBinsDiscretizer(

@@ -80,6 +80,7 @@ def guards():
 rows = st.sampled_from([1, 2, 8, 9, 63, 64, 65, 128, 257, 2000])
 
 
+@pytest.mark.slow
 @given(
     seed=st.integers(0, 2**32 - 1),
     d=st.sampled_from([1, 2, 7, 8, 9, 12, 16, 17, 30]),

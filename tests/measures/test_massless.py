@@ -144,6 +144,7 @@ def test_ale_of_trees_in_blocks_and_threads(output, monkeypatch):
             )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("output", ["raw", "proba"])
 def test_removal_of_trees(output):
     """Columns go down the trees once, groups are evaluated: both are means of predictions."""

@@ -32,6 +32,7 @@ from skattr.measures import (
     Stieltjes,
     Uniform,
 )
+from tests.helpers.lanes import quickly
 
 rng = np.random.default_rng(0)
 X = rng.random((30, 3)).round(2)
@@ -103,6 +104,7 @@ MEASURES = {
     "scaled of mass 0": ScaledCoefficient(mass_zero=True),
 }
 measures = pytest.mark.parametrize("name", MEASURES)
+ADDED = [PartialDependence(), Uniform()]
 
 
 def fitted(f, measure, data=X, weight=None, **settings):
@@ -225,8 +227,8 @@ def test_trees(name):
     assert (np.abs(found.values - other.values) <= 6 * error + 1e-12).all()
 
 
-@measures
-@pytest.mark.parametrize("other", [PartialDependence(), Uniform()])
+@pytest.mark.parametrize("name", quickly(MEASURES, ["sampler", "product"]))
+@pytest.mark.parametrize("other", quickly(ADDED, ADDED[:1]))
 def test_sums(name, other):
     measure = 2 * MEASURES[name] - other * 0.5
     found, one, two = (fitted(both, m).explain(ROWS) for m in (measure, MEASURES[name], other))
@@ -320,7 +322,9 @@ def test_jumps_of_groups_get_the_tuple():
 
 
 @pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame, "objects"])
-@pytest.mark.parametrize("measure", ["atoms", "atoms as frames", "sampler"])
+@pytest.mark.parametrize(
+    "measure", quickly(["atoms", "atoms as frames", "sampler"], ["atoms as frames"])
+)
 def test_categories(kind, measure):
     """Points of numbers and words, some of them missing."""
     words = ["red", None, "blue", "red"]
@@ -461,6 +465,7 @@ def test_one_row(name):
         assert_allclose(found.values[0], np.tile(truth[name], (3, 1)), atol=1e-14)
 
 
+@pytest.mark.slow
 def test_compiled_functions():
     """Compiled by numba, lazily or for given types, they give what plain ones do."""
 
@@ -513,7 +518,7 @@ def test_draws():
 # -- around them ---------------------------------------------------------------------------------
 
 
-@measures
+@pytest.mark.parametrize("name", quickly(MEASURES, ["atoms", "density", "scaled"]))
 def test_bits(name):
     measure = MEASURES[name]
     explainer = fitted(both, measure)
@@ -690,6 +695,7 @@ def test_the_place_is_the_first_bad_one():
     assert np.isnan(density(y, None, 0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("f", [line, TREE])
 def test_functions_that_write_to_their_input(f):
     def shifts(y, x, j):

@@ -232,6 +232,7 @@ def test_solution_sets_on_a_grid(weights, metric, j):
     np.testing.assert_array_equal(found.contains(grid), [found.contains(m) for m in grid])
 
 
+@pytest.mark.slow
 def test_recall_solutions_are_the_best_recall():
     # the theorem: for one model, all centres in their sets if and only if the recall is largest
     alpha, beta, w = 0.5, 0.1, np.array([0.8, -0.3, 0.05])

@@ -66,6 +66,7 @@ def numbered():
     return np.column_stack([np.arange(N), RNG.normal(size=N)]), np.arange(N) * 10.0
 
 
+@pytest.mark.slow
 def test_samples_are_drawn_with_replacement_and_are_the_background():
     Z, y = numbered()
     found = refit(MeasureExplainer(Records()), Z, y, n_refits=300, random_state=0)
@@ -206,6 +207,7 @@ def test_settings_of_the_explainer_are_kept_and_a_fitted_one_stays_as_it_is():
     assert found[0].estimator is not forest
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("background", [None, "out_of_bag"])
 def test_every_sample_has_all_classes(background):
     y = np.array(["rare"] * 2 + ["common"] * (N - 2))
@@ -219,6 +221,7 @@ def test_every_sample_has_all_classes(background):
         refit(MeasureExplainer(LogisticRegression()), NUMBERS, np.arange(N).astype(str))
 
 
+@pytest.mark.slow
 def test_the_spread_of_a_mean_is_its_standard_error():
     """Bootstrap variance of the mean of f over the background and of y, as in the textbook."""
     Z = RNG.normal(size=(200, 1))

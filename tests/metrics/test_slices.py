@@ -13,6 +13,7 @@ from sklearn.tree import DecisionTreeRegressor
 from skattr import Explanation, MeasureExplainer
 from skattr.metrics import by_slice
 from tests.helpers.hostile import HOSTILE
+from tests.helpers.lanes import quickly
 
 RNG = np.random.default_rng(0)
 N = 90
@@ -117,7 +118,7 @@ def test_numbers_are_cut_where_there_are_many_and_missing_is_a_slice():
     check(EXPLANATION, labels, frame)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", quickly(range(20), range(5)))
 def test_intervals_of_numbers_with_ties_are_those_that_hold_the_values(seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 60))
@@ -217,6 +218,7 @@ def test_labels_of_any_kind(labels, slices):
     ]
 
 
+@pytest.mark.slow
 def test_hostile_names_and_labels():
     n = len(HOSTILE)
     names = list(dict.fromkeys(HOSTILE))

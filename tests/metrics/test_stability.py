@@ -79,9 +79,9 @@ def slow(fitted, data):
     ("kind", "measure", "settings"),
     [
         ("forest", "main_effect", {}),
-        ("forest", "partial_dependence", {}),
-        ("forest", "shapley", {}),
-        ("forest", Conditional() - Expectation(), {}),
+        pytest.param("forest", "partial_dependence", {}, marks=pytest.mark.slow),
+        pytest.param("forest", "shapley", {}, marks=pytest.mark.slow),
+        pytest.param("forest", Conditional() - Expectation(), {}, marks=pytest.mark.slow),
         ("forest", "main_effect", {"groups": {"both": ["a", "c"]}}),
         ("classes", "main_effect", {}),
         ("linear", "main_effect", {}),
@@ -107,7 +107,7 @@ def test_the_most_important_column_comes_first():
         assert list(part["feature"]) == list(mean.index)
 
 
-@pytest.mark.parametrize("ratio", [None, 0.0, 0.58])
+@pytest.mark.parametrize("ratio", quickly([None, 0.0, 0.58], [0.58]))
 @pytest.mark.parametrize("kind", ["forest", "classes", "linear"])
 def test_identical_models_give_exact_zeros(kind, ratio):
     fitted, data = explainers(kind)
@@ -170,6 +170,7 @@ def test_values_that_are_rounding_have_no_sign():
     assert (frame["sign_changes"] == 0).all()
 
 
+@pytest.mark.slow
 def test_hostile_names():
     names = list(dict.fromkeys(HOSTILE))
     data = pd.DataFrame(RNG.normal(size=(5, len(names))), columns=pd.Index(names, dtype=object))
@@ -190,7 +191,9 @@ def band_of(fitted, data, feature, **options):
     return stability(fitted, data, **options).curve(feature)
 
 
-@pytest.mark.parametrize("measure", ["main_effect", "partial_dependence", "conditional"])
+@pytest.mark.parametrize(
+    "measure", quickly(["main_effect", "partial_dependence", "conditional"], ["main_effect"])
+)
 @pytest.mark.parametrize("kind", ["forest", "classes"])
 @pytest.mark.parametrize("feature", quickly(["a", "b", "c"], ["a"]))
 def test_bands_of_steps_are_those_of_a_loop(kind, feature, measure):
@@ -220,6 +223,7 @@ def test_bands_of_steps_are_those_of_a_loop(kind, feature, measure):
     assert (frame["closed"] == "missing").sum() == k
 
 
+@pytest.mark.slow
 def test_bands_of_levels_with_a_model_that_does_not_use_the_column():
     from sklearn.compose import make_column_transformer
     from sklearn.pipeline import make_pipeline
@@ -249,6 +253,7 @@ def test_bands_of_levels_with_a_model_that_does_not_use_the_column():
     assert frame.loc["any other", "mean"] == pytest.approx(np.mean(unknown))
 
 
+@pytest.mark.slow
 def test_bands_of_other_functions():
     data = X[["a", "b"]]
     networks = [
@@ -270,6 +275,7 @@ def test_bands_of_other_functions():
             assert line.low == pytest.approx(min(values))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("zone", [None, "Europe/Rome"])
 def test_bands_of_dates(zone):
     days = pd.date_range("2026-01-01", periods=20, tz=zone).to_series().reset_index(drop=True)

@@ -16,6 +16,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 import skattr
 from skattr import MeasureExplainer, plot
+from tests.helpers.lanes import quickly
 
 RNG = np.random.default_rng(0)
 N = 200
@@ -119,6 +120,7 @@ def test_levels_have_names_and_lines_can_be_refused():
         plot.surface(EXPLAINER.surface("other", "number"), lines=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pair", [("town", "other"), ("other", "town"), ("few", "town")])
 def test_names_of_many_levels_do_not_touch(pair):
     rows = X.assign(town=pd.Categorical([f"Town number {i % 50:02d}" for i in range(N)]))
@@ -196,9 +198,11 @@ def test_interactions_as_bars_and_matrix():
         assert values[labels.index(b), labels.index(a)] == pytest.approx(size)
 
 
-@pytest.mark.parametrize("measure", ["main_effect", "partial_dependence", "shapley"])
+@pytest.mark.parametrize(
+    "measure", quickly(["main_effect", "partial_dependence", "shapley"], ["main_effect", "shapley"])
+)
 @pytest.mark.parametrize("pairs", [None, [("number", "other"), ("few", "flag")]])
-@pytest.mark.parametrize("centered", [True, False])
+@pytest.mark.parametrize("centered", quickly([True, False], [True]))
 def test_a_waterfall_of_pairs_begins_with_single_columns(measure, pairs, centered):
     explainer = MeasureExplainer(MODEL, measure).fit(X)
     found = explainer.explain_pairs(X[30:31], pairs=pairs)
@@ -222,6 +226,7 @@ def test_a_waterfall_of_pairs_begins_with_single_columns(measure, pairs, centere
     assert [label.get_text() for label in bars.get_yticklabels()][1] == others
 
 
+@pytest.mark.slow
 def test_interactions_of_classes_and_what_is_refused():
     model = HistGradientBoostingClassifier(**SETTINGS).fit(X, np.digitize(Y, [-0.5, 0.5]))
     explainer = MeasureExplainer(model).fit(X)

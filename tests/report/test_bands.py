@@ -45,6 +45,7 @@ def written(explainer, tmp_path, **options):
     return json.loads(found.group(1)), source
 
 
+@pytest.mark.slow
 def test_bands_are_the_errors_of_curves(tmp_path):
     explainer = MeasureExplainer(MODEL).fit(X)
     data, source = written(explainer, tmp_path)
@@ -83,6 +84,7 @@ def test_intervals_of_importances(tmp_path):
         assert float(high) == pytest.approx(frame.loc[name, "high"], abs=1e-3)
 
 
+@pytest.mark.slow
 def test_left_out_where_there_are_none(tmp_path):
     explainer = MeasureExplainer(KNeighborsRegressor(3).fit(X[["a", "rooms"]], Y))
     path = tmp_path / "report.html"
@@ -153,6 +155,7 @@ def test_no_section_without_errors(tmp_path):
     assert section(source) == "" and "how-sure" not in source and "95 % interval" not in source
 
 
+@pytest.mark.slow
 def test_how_sure_tells_no_data(tmp_path):
     explainer = MeasureExplainer(MODEL).fit(X)
     data, source = written(explainer, tmp_path, include_data=False)
@@ -193,6 +196,7 @@ def test_bars_have_the_interval_in_a_sample_too(monkeypatch):
     np.testing.assert_array_equal(found.importance().importance_by_fold, found.by_fold)
 
 
+@pytest.mark.slow
 def test_bars_tell_their_own_errors(tmp_path):
     """Missing has an error of its own, and a level that the model does not know has none."""
     rows = X.assign(town=X["town"].where(np.arange(200) % 6 > 0))

@@ -15,6 +15,8 @@ from skattr import MeasureExplainer, write_report
 pytest.importorskip("jinja2", reason="the report needs jinja2")
 pytest.importorskip("matplotlib", reason="the report needs matplotlib")
 
+pytestmark = pytest.mark.slow
+
 RNG = np.random.default_rng(0)
 X = pd.DataFrame({"a": RNG.normal(size=60), "b": RNG.normal(size=60), "c": RNG.integers(0, 5, 60)})
 X.index = ["same"] * 60  # labels are not unique
@@ -55,7 +57,6 @@ def test_changes_are_counterfactuals(tmp_path):
     assert "What would bring it to the target" in source
 
 
-@pytest.mark.slow
 def test_the_class_changes_by_default(tmp_path):
     y = np.where(Y > Y.median(), "yes", "no")
     model = RandomForestClassifier(10, max_depth=3, random_state=0).fit(X, y)
@@ -73,7 +74,6 @@ def test_the_class_changes_by_default(tmp_path):
     assert any("already" in row["text"] for row in found["rows"].values())
 
 
-@pytest.mark.slow
 def test_left_out_where_it_does_not_apply(tmp_path):
     forest = RandomForestRegressor(5, max_depth=3, random_state=0).fit(X, Y)
     explainer = MeasureExplainer(forest).fit(X)
@@ -85,7 +85,6 @@ def test_left_out_where_it_does_not_apply(tmp_path):
     assert found is None and "What would bring it" not in source
 
 
-@pytest.mark.slow
 def test_targets_are_checked(tmp_path):
     explainer = MeasureExplainer(RandomForestRegressor(2).fit(X, Y)).fit(X)
     with pytest.raises(ValueError, match="target must be a number, got 'high'"):

@@ -38,6 +38,7 @@ def lines(text):
     return {cells[0]: cells[1:] for cells in (re.findall(r">([^<>]+)</", row) for row in rows)}
 
 
+@pytest.mark.slow
 def test_a_changed_slope_is_told(tmp_path):
     first, second = linear([1.0, 2.0, 3.0]), linear([1.0, 5.0, 3.0])
     text, source = section([first, second], X, tmp_path, labels=("May", "June"), output_unit="€")
@@ -53,6 +54,7 @@ def test_a_changed_slope_is_told(tmp_path):
     assert section(second, X, tmp_path)[0] is None
 
 
+@pytest.mark.slow
 def test_two_periods_of_one_model(tmp_path):
     """The rows change, the model does not: effects at the same rows stay."""
     explainer = linear([1.0, 2.0, 3.0])

@@ -45,6 +45,7 @@ def test_shares_pairs_and_surfaces(tmp_path):
     assert 1 <= text.count("<img") <= 3
 
 
+@pytest.mark.slow
 def test_without_data_there_are_no_surfaces(tmp_path):
     text = section(MeasureExplainer(MODEL).fit(X), tmp_path, include_data=False)
     assert "a × b" in text and "<img" not in text

@@ -162,7 +162,7 @@ def kinds(kind, n, rng):
 TARGETS = {"regression": None, "binary": ["no", "yes"], "multiclass": ["x", "y", "z"]}
 
 
-@pytest.mark.parametrize("target", quickly(TARGETS, ["regression", "binary"]))
+@pytest.mark.parametrize("target", quickly(TARGETS, ["binary"]))
 @pytest.mark.parametrize("kind", quickly(["numeric", "categorical", "missing"], ["missing"]))
 @pytest.mark.parametrize("rows", quickly([1, 40], [40]))
 def test_exact_reports(target, kind, rows, tmp_path):
@@ -379,6 +379,7 @@ def test_hostile_strings(part, tmp_path, monkeypatch):
     assert "\0" not in page.source and "\u2028" not in page.source
 
 
+@pytest.mark.slow
 def test_null_bytes_in_names(tmp_path):
     X = pd.DataFrame(np.random.default_rng(0).normal(size=(20, 2)), columns=["a\0b", "\0"])
     tree = DecisionTreeRegressor(max_depth=2).fit(X.to_numpy(), X.iloc[:, 0])
@@ -514,6 +515,7 @@ def test_dependent_columns_are_a_warning(tmp_path):
     assert "Dependent columns" not in page.words()
 
 
+@pytest.mark.slow
 def test_without_data(tmp_path):
     rng = np.random.default_rng(0)
     X = pd.DataFrame(
@@ -531,6 +533,7 @@ def test_without_data(tmp_path):
     assert "SECRETA" in report(explainer, X, tmp_path).source
 
 
+@pytest.mark.slow
 def test_explanation_given(tmp_path):
     explainer, X = fitted()
     explanation = explainer.explain(X, features=["b", "a"], predictions=False)
@@ -600,6 +603,7 @@ def test_polars_and_dates(tmp_path):
     assert "2024-01-01" in report(explainer, dates, tmp_path).words()
 
 
+@pytest.mark.slow
 def test_prices_are_written_as_prices(tmp_path):
     X, y = small_prices()
     tree = DecisionTreeRegressor(max_depth=3, random_state=0).fit(X, y)
@@ -629,6 +633,7 @@ def small_prices(n=60):
     return X, 3.137 * X["price"] + 1000.1 * X["built"] + 50_000 * X["sold"]
 
 
+@pytest.mark.slow
 def test_columns_of_many_levels_are_drawn(tmp_path):
     levels = [f"level {i}" for i in range(60)]
     X = pd.DataFrame({"c": levels * 2})

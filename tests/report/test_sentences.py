@@ -102,6 +102,7 @@ def test_shapes(shape):
     assert said in about(function)
 
 
+@pytest.mark.slow
 def test_few_values():
     """Whole numbers have whole places, and each of few numbers may have its own value."""
     rows = X.assign(area=np.arange(N) % 6)
@@ -219,6 +220,7 @@ def test_approximate_values_say_so(tmp_path):
     assert f"{100 * share:.1f} % of the spread of the predictions" in said[-2]
 
 
+@pytest.mark.slow
 def test_a_constant_model(tmp_path):
     said = plain(MeasureExplainer(lambda Z: np.full(len(Z), 3.0)).fit(X), X, tmp_path)
     assert "No column moves the prediction: the effects of all 2 are 0." in said
@@ -232,6 +234,7 @@ def test_without_data_neither_places_nor_slopes_are_told(shape):
     assert not re.search(r"per unit|up to|above| at \d|from 2\d to", said)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "error", "match"),
     [

@@ -38,6 +38,7 @@ def section(tmp_path, explainer=EXPLAINER, rows=X, **options):
     return None if found is None else found.group()
 
 
+@pytest.mark.slow
 def test_levels(tmp_path):
     text = section(tmp_path, slices="town")
     frame = by_slice(EXPLAINER.explain(X), "town")
@@ -57,6 +58,7 @@ def test_levels(tmp_path):
     assert "Apart from town itself, a differs most" in text
 
 
+@pytest.mark.slow
 def test_the_sentence_has_the_errors_the_rows_and_the_unit(tmp_path):
     text = section(tmp_path, slices="town", output_unit="€")
     ends = re.search(r"its mean effect goes from (.*) to (.*)\.</bdi>", text)
@@ -75,6 +77,7 @@ def test_numbers_are_cut(tmp_path):
     assert len(re.findall(r'<tr><th scope="row">', text)) == 2 * 5 and " to " in text
 
 
+@pytest.mark.slow
 def test_only_if_asked_for_and_not_without_data(tmp_path):
     assert section(tmp_path) is None
     text = section(tmp_path, slices="town", include_data=False)

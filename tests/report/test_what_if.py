@@ -263,6 +263,7 @@ def knots_of(table):
     return np.asarray(table["x"]), np.asarray(table["values"], float)
 
 
+@pytest.mark.slow
 def test_knots_of_a_network_are_thinned_if_they_do_not_fit(tmp_path):
     """Networks of a usual size have more knots than a page can hold."""
     model = MLPRegressor(hidden_layer_sizes=(20, 10), max_iter=300, random_state=0)
@@ -296,6 +297,7 @@ def test_needed_knots_are_enough_and_few():
     assert needed_knots(x[:2], values[:2], off).tolist() == [0, 1]
 
 
+@pytest.mark.slow
 def test_missing_levels_are_called_as_rows_are(tmp_path):
     """None and NaN are levels of their own to an encoder; rows say "missing"."""
     words = np.array(["gas", "oil", None], object)[RNG.integers(3, size=N)]
@@ -344,6 +346,7 @@ def test_a_level_that_the_model_does_not_know_is_any_other(browser, tmp_path):
     assert browser.problems() == []
 
 
+@pytest.mark.slow
 def test_curves_that_do_not_fit_are_rounded_and_say_so(tmp_path, monkeypatch):
     explainer, rows = forest()
     path = tmp_path / "report.html"
@@ -367,6 +370,7 @@ def test_curves_that_do_not_fit_are_rounded_and_say_so(tmp_path, monkeypatch):
         assert off <= float(within)
 
 
+@pytest.mark.slow
 def test_left_out_without_data(tmp_path):
     explainer, rows = forest()
     path = tmp_path / "report.html"

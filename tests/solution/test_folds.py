@@ -119,11 +119,11 @@ MEASURES = {
 }
 
 
-QUICK = ["main effect", "other coefficients", "Shapley", "removal", "mixed"]
+QUICK = ["main effect", "Shapley", "mixed"]
 
 
 @pytest.mark.parametrize("measure", quickly(MEASURES, QUICK))
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", quickly(MODELS, ["boosting", "linear", "black box"]))
 @pytest.mark.parametrize("weighted", quickly([False, True], [True]))
 def test_errors_are_those_of_deleting_folds(model, measure, weighted):
     X, _ = data(40, seed=1, missing=model in ("forest", "boosting"))
@@ -167,6 +167,7 @@ def test_categories_and_links():
     check(model, PartialDependence(), frame, np.ones(len(X)), frame[:9])
 
 
+@pytest.mark.slow
 def test_conditional_errors_hold_the_law():
     """π_r ∝ ω_r κ[bin of t, bin of r], with κ of all rows, over the rows that are left."""
     X, _ = data(60, seed=6)
@@ -208,7 +209,9 @@ def test_pairs(measure):
     np.testing.assert_allclose(found.background_error, error, atol=1e-12)
 
 
-@pytest.mark.parametrize("model", ["forest", "linear", "network", "black box"])
+@pytest.mark.parametrize(
+    "model", quickly(["forest", "linear", "network", "black box"], ["forest", "black box"])
+)
 def test_batches_have_the_folds_of_their_positions(model):
     X, _ = data(70, seed=8)
     explainer = MeasureExplainer(MODELS[model], folds=G)
@@ -237,6 +240,7 @@ def test_a_later_batch_does_not_change_an_explanation(first):
     pd.testing.assert_frame_equal(explanation.importance(error=True), wanted)
 
 
+@pytest.mark.slow
 def test_another_fit_does_not_change_an_explanation():
     X, _ = data(60, seed=8)
     X = pd.DataFrame(X, columns=["a", "b", "c"])
@@ -301,7 +305,7 @@ def test_splits_that_send_no_code_to_one_side():
         check(grown, PartialDependence() - Expectation(), X, w, rows)
 
 
-@pytest.mark.parametrize("n_folds", [2, 7, 8, 9, 33])
+@pytest.mark.parametrize("n_folds", quickly([2, 7, 8, 9, 33], [7]))
 def test_any_number_of_folds(n_folds):
     X, _ = data(50, seed=16, missing=True)
     model = MODELS["forest"]

@@ -16,6 +16,8 @@ from skattr.pieces.preprocessing import routes
 from tests.helpers.comparison import by_definition
 from tests.oracle import Oracle, described
 
+pytestmark = pytest.mark.slow
+
 
 def one_column(n_levels, handle_unknown="ignore"):
     """Return a tree that asks for each level of a one-hot column, and its data."""
@@ -50,7 +52,6 @@ def test_wide_one_hot_columns_are_exact(handle_unknown):
         np.testing.assert_allclose(explainer.curve("s")(["new"]), wanted, atol=1e-9)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("measure", [PartialDependence(), ProductMarginal(), Conditional()])
 @pytest.mark.parametrize("n_levels", [61, 62, 63, 64, 65, 126, 128])
 def test_levels_at_the_ends_of_words_are_exact(n_levels, measure):
@@ -95,7 +96,6 @@ def test_no_wide_table_is_made_dense(monkeypatch):
     assert max(rows for rows, _ in shown) <= 51
 
 
-@pytest.mark.slow
 def test_many_one_hot_columns():
     rng = np.random.default_rng(0)
     levels = np.array([f"l{i}" for i in range(20)])

@@ -3,7 +3,6 @@
 import pickle
 import re
 from dataclasses import replace
-from itertools import cycle
 
 import numpy as np
 import pandas as pd
@@ -30,7 +29,7 @@ from skattr.measures import (
     ProductMarginal,
     Uniform,
 )
-from tests.cases import BY_EVALUATION, MEASURES, exists
+from tests.cases import BY_EVALUATION, MEASURES, combination, exists
 from tests.helpers.comparison import close, cube, flat, same
 from tests.helpers.pipelines import (
     CASES,
@@ -98,13 +97,6 @@ def measures_of(case, weight=None):
         return BY_EVALUATION
     kinds = [kind for kind, m in MEASURES.items() if m.over != "corner"]
     return [kind for kind in kinds if exists(case, kind, weight)]
-
-
-def combination(case, kinds):
-    """All of these measures, with coefficients that differ."""
-    pairs = zip(cycle([1.0, -2.0, 0.5]), kinds)
-    terms = [coefficient * MEASURES[kind].make(case) for coefficient, kind in pairs]
-    return sum(terms[1:], start=terms[0])
 
 
 def oracle_of(case, weight=None):
@@ -202,6 +194,7 @@ def test_one_attribution_for_each_raw_column(name):
     assert list(explanation.feature_names) == list(case.X.columns)
 
 
+@pytest.mark.slow
 def test_columns_that_the_pipeline_drops_get_zero():
     for name in ("drop", "remainder drop"):
         for model in ("forest", "ridge", "hist"):
@@ -233,6 +226,7 @@ def test_engines(name):
 SILENT = ("mixed", "everything", "splines", "quantile", "frame", "one-hot refuses")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name, word", [("calibrated", "Calibrated"), ("log target", "Transformed")]
 )

@@ -9,10 +9,10 @@ from skattr import MeasureExplainer
 from skattr.datasets import load_flats
 from tests.helpers.comparison import by_definition
 
+pytestmark = pytest.mark.slow
 skrub = pytest.importorskip("skrub")
 
 
-@pytest.mark.slow
 def test_raw_columns():
     X, y = load_flats()
     pipeline = make_pipeline(skrub.TableVectorizer(), HistGradientBoostingRegressor(max_iter=20))

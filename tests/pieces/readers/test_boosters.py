@@ -116,6 +116,7 @@ def members_that_differ(library):
             yield BaggingRegressor(member, 6, max_samples=0.15, random_state=seed)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")  # Bagging passes arrays
 @pytest.mark.parametrize("library", ["xgboost", "lightgbm"])
 def test_members_that_take_different_numbers_for_missing(library):

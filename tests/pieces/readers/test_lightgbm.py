@@ -149,6 +149,7 @@ def test_all_missing_types_are_met():
     assert found >= {2, 4, 6, 8, 10}  # none; zero and nan, to the right and to the left
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(
     seed=st.integers(0, 10**6),
