@@ -19,7 +19,7 @@ import numba.extending
 from numba import njit
 from numba.core import config, event
 
-from skattr.kernels.parts import linked_only
+from skattr.kernels import parts
 
 OPTIONS: dict[str, Any] = {
     "nogil": True,
@@ -35,12 +35,14 @@ _kernels: list[Any] = []
 _cacheable = True
 
 
-PART = {**OPTIONS, "no_cpython_wrapper": True, **linked_only()}
+_of_kernels, _of_parts = parts.options()
+KERNEL = {**OPTIONS, **_of_kernels}
+PART = {**OPTIONS, "no_cpython_wrapper": True, **_of_parts}
 
 
 def kernel(function: Any) -> Any:
     """Compile a function that Python calls."""
-    compiled = _njit(**OPTIONS)(function)
+    compiled = _njit(**KERNEL)(function)
     if not DISABLED:
         _keep(compiled)
         _kernels.append(compiled)

@@ -1,9 +1,12 @@
-"""Compiling functions that only kernels call as parts of the kernels, not by themselves.
+"""Compiling kernels with what they need of numba, and what only they call as parts of them.
 
-By default numba also optimises each of them and compiles it to machine code that never runs, once
-for each level of calls: a third of the time of a first call. How numba links code is not
-documented, so this is done only with versions that were tested; with all others numba compiles as
-it does by default, with the same results.
+By default numba also optimises each function that kernels call and compiles it to machine code that
+never runs, once for each level of calls: a third of the time of a first call. What else is left out
+here takes a tenth each: passes for what no kernel has, comparing options with each other,
+optimising each function as thoroughly as the kernel that it becomes a part of, and optimising the
+wrapper that reads Python's arguments. How numba compiles is not documented, so this is done only
+with versions that were tested; with all others numba compiles as it does by default, with the same
+results.
 """
 
 from typing import Any
@@ -11,19 +14,53 @@ from typing import Any
 import numba
 
 KNOWN = ((0, 63), (0, 68))  # the first and the last version of numba
+UNUSED = {  # passes for what no kernel has: closures, inlined overloads, sums of whole arrays
+    "WithLifting",
+    "InlineClosureLikes",
+    "RewriteDynamicRaises",
+    "MakeFunctionToJitFunction",
+    "InlineInlinables",
+    "FindLiterallyCalls",
+    "LiteralUnroll",
+    "LiteralPropagationSubPipelinePass",
+    "InlineOverloads",
+    "NopythonRewrites",
+    "NoPythonSupportedFeatureValidation",
+    "AnnotateTypes",
+    "DumpParforDiagnostics",
+}
+WRAPPER = "_ZN7cpython"  # the function that Python calls
 
 
-def linked_only() -> dict[str, Any]:
-    """Return the options of numba's `njit` for functions that only kernels call."""
+def options() -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return options of numba's `njit`: for kernels, and for functions that only kernels call."""
     version = tuple(int(part) for part in numba.__version__.split(".")[:2])
-    return {"pipeline_class": _compiler()} if KNOWN[0] <= version <= KNOWN[1] else {}
+    if not KNOWN[0] <= version <= KNOWN[1]:
+        return {}, {}
+    kernel, part = _compilers()
+    return {"pipeline_class": kernel}, {"pipeline_class": part}
 
 
-def _compiler() -> Any:
+def _compilers() -> tuple[Any, Any]:
     from numba.core.codegen import JITCodeLibrary
-    from numba.core.compiler import Compiler
+    from numba.core.compiler import Compiler, Flags
+    from numba.core.compiler_machinery import PassManager
 
-    class Part(JITCodeLibrary):
+    class Whole(JITCodeLibrary):
+        """The code of a kernel."""
+
+        def _optimize_functions(self, ll_module: Any) -> None:
+            """Make functions a fifth as long; all the rest is for the whole kernel."""
+            ll_module.data_layout = self._codegen._data_layout
+            for function in ll_module.functions:
+                if function.name.startswith(WRAPPER):
+                    function.add_function_attribute("noinline")
+                    function.add_function_attribute("optnone")
+                elif not function.is_declaration:
+                    passes, builder = self._codegen._function_pass_manager(opt=1)
+                    passes.run(function, builder)
+
+    class Part(Whole):
         """The code of a function, to be linked into that of a kernel."""
 
         def finalize(self) -> None:
@@ -46,13 +83,47 @@ def _compiler() -> Any:
         def set_env(self, name: str, env: Any) -> None:
             """Ignore the environment: only Python objects inside functions need it."""
 
-    class PartCompiler(Compiler):
-        """Compiles functions to parts of kernels."""
+    class Options(Flags):
+        """Options that are equal if the same ones are set; numba compares them ever again."""
+
+        __slots__ = ()
+
+        def __hash__(self) -> int:
+            return len(self._values)
+
+        def __eq__(self, other: object) -> bool:
+            return self._values == other._values if type(other) is Options else NotImplemented
+
+    class KernelCompiler(Compiler):
+        """Compiles kernels."""
+
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments)
+            self.state.flags = Options(self.state.flags)
+
+        def _library(self) -> Any:
+            """Return an empty library for the code."""
+            state = self.state
+            library = Whole(state.targetctx.codegen(), state.func_id.func_qualname)
+            library.enable_object_caching()
+            return library
 
         def define_pipelines(self) -> Any:
-            """Use the default pipelines, with a Part as library."""
-            state = self.state
-            state.library = Part(state.targetctx.codegen(), state.func_id.func_qualname)
-            return super().define_pipelines()
+            """Return the passes of the default pipeline that kernels need."""
+            self.state.library = self._library()
+            (default,) = super().define_pipelines()
+            passes = PassManager(default.pipeline_name)
+            for each, description in default.passes:
+                if each.__name__ not in UNUSED:
+                    passes.add_pass(each, description)
+            passes.finalize()
+            return [passes]
 
-    return PartCompiler
+    class PartCompiler(KernelCompiler):
+        """Compiles functions to parts of kernels."""
+
+        def _library(self) -> Any:
+            """Return an empty library for the code."""
+            return Part(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
+
+    return KernelCompiler, PartCompiler

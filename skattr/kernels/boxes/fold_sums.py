@@ -185,7 +185,7 @@ def add_set(values, box, output, j, k, offset, allowed, constant, levels, level_
     for o in range(values.shape[1]):
         x = values[box, o]
         if flip != ZERO:  # add to all codes, and subtract from those that are not in the box
-            add_weights(constant, j, output + o, x, weights)
+            add_weights(constant, np.int64(j), output + o, x, weights)
             x = -x
         for w in range(n_words(n)):
             word = (allowed[k, w] ^ flip) & tail(n, w)
@@ -270,8 +270,8 @@ def close_level(level, output, width, place, first_of, sums, under, jumps, const
             add_folds(constant, first_of, o, -1.0, under, level)
         if level > 0:
             add_folds(under, level - 1, o, 1.0, under, level)
-        else:
-            add_folds(whole, 0, o, 1.0, under, 0)
+        else:  # level 0: for a literal 0 numba would compile `add_folds` once more
+            add_folds(whole, level, o, 1.0, under, level)
 
 
 @kernel
@@ -372,10 +372,9 @@ def _walk(table, trees, owners, rows, sums, path, row_sets, by_fold, fold_path):
                         fold_constant, levels, level_start, fold_weights,
                     )  # fmt: skip
                 elif some != 0.0:
+                    side_row = np.int64(last[single[j]])
                     for o in range(width):
-                        add_weights(
-                            sides, last[single[j]], output + o, values[box, o], fold_weights
-                        )
+                        add_weights(sides, side_row, output + o, values[box, o], fold_weights)
 
 
 @kernel

@@ -23,7 +23,7 @@ from skattr.kernels.compiled import inlined, kernel
 
 BITS = 61  # of the largest sum, in units
 BLOCK = 6  # the sum over t is kept for single codes and for 2^BLOCK of them
-DENSE = 2**16  # cells of a table that is always made
+DENSE = 2**18  # cells of a table that is always made: 2 MB
 
 
 class Rectangles(NamedTuple):
@@ -93,7 +93,7 @@ def at_points(
     sums = _Sums(rectangles, a, b, asked_a, asked_b)
     if sweep is None:
         sweep = asked_a.n * asked_b.n > max(DENSE, len(rectangles.box), len(codes_a))
-    return sums.points(at_a, at_b) if sweep else sums.table()[at_a, at_b]
+    return sums.swept(at_a, at_b) if sweep else sums.points(at_a, at_b)
 
 
 class _Sums:
@@ -121,19 +121,29 @@ class _Sums:
     def _numbers(self, integers):
         return np.where(self.known, integers * self.unit, np.nan)
 
-    def table(self):
-        """Return the sums at all cells, (m_a, m_b, k)."""
+    def _corners(self):
+        """Return the part of both columns at all cells, (m_a, m_b, k), then what `_lines` does."""
         m_a, m_b, k = self.shape
         table = np.zeros((m_a + 1, m_b + 1, k), np.int64)
-        line_a, line_b, constant = self._lines(table)
+        lines = self._lines(table)
         table = table[:-1, :-1]
         np.cumsum(table, axis=0, out=table)
         np.cumsum(table, axis=1, out=table)
+        return table, *lines
+
+    def table(self):
+        """Return the sums at all cells, (m_a, m_b, k)."""
+        table, line_a, line_b, constant = self._corners()
         table += (line_a + constant)[:, None]
         table += line_b
         return self._numbers(table)
 
     def points(self, at_a, at_b):
+        """Return the sums at points, (n, k), from a table."""
+        table, line_a, line_b, constant = self._corners()
+        return self._numbers(table[at_a, at_b] + line_a[at_a] + line_b[at_b] + constant)
+
+    def swept(self, at_a, at_b):
         """Return the sums at points, (n, k), by a sweep over the first column."""
         m_a, m_b, k = self.shape
         line_a, line_b, constant = self._lines(np.zeros((0, 0, k), np.int64))
