@@ -102,8 +102,8 @@ def curve(
         data = _column_of(data, all_curves[0].feature)
         if all(line.has_no_jump for line in lines):  # the model ignores the column
             looks = as_column(data, all_curves[0].feature)
-            around = [side for some in bands for band in some if band for side in band.sides]
-            for line in (*chain(*sets), *around):
+            ends = [side for some in bands for band in some if band for side in band.sides]
+            for line in (*chain(*sets), *ends):
                 line.follow(looks)
         column = as_column(data, all_curves[0].feature, _are_of_levels(lines), lines[0].dates)
     elif support is not None:
