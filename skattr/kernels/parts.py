@@ -49,14 +49,19 @@ def _compilers() -> tuple[Any, Any]:
     class Whole(JITCodeLibrary):
         """The code of a kernel."""
 
+        def add_ir_module(self, ir_module: Any) -> None:
+            """Add code, of which the wrapper is not optimised."""
+            for function in ir_module.functions:
+                if function.name.startswith(WRAPPER) and not function.is_declaration:
+                    function.attributes.add("noinline")
+                    function.attributes.add("optnone")
+            super().add_ir_module(ir_module)
+
         def _optimize_functions(self, ll_module: Any) -> None:
             """Make functions a fifth as long; all the rest is for the whole kernel."""
             ll_module.data_layout = self._codegen._data_layout
             for function in ll_module.functions:
-                if function.name.startswith(WRAPPER):
-                    function.add_function_attribute("noinline")
-                    function.add_function_attribute("optnone")
-                elif not function.is_declaration:
+                if not function.is_declaration:
                     passes, builder = self._codegen._function_pass_manager(opt=1)
                     passes.run(function, builder)
 
