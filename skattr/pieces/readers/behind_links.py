@@ -143,7 +143,12 @@ class Calibrated(Link):
     calibrators: list[Callable[[np.ndarray], np.ndarray]]
     positions: list[int]  # the class of each calibrator
     n_classes: int
-    name: str
+    label: str
+
+    @property
+    @override
+    def name(self) -> str:
+        return self.label
 
     @override
     def __call__(self, margins: np.ndarray) -> np.ndarray:
@@ -157,7 +162,7 @@ class Calibrated(Link):
             equal = np.full_like(result, 1 / self.n_classes)
             # margins are sums, so that what isotonic calibrators map to 0 may be off by rounding;
             # sigmoids are never 0, and their shares count however small they are
-            least = ROUNDING if self.name.startswith("isotonic") else 0.0
+            least = ROUNDING if self.label.startswith("isotonic") else 0.0
             result = np.divide(result, total, out=equal, where=total > least)
         return np.minimum(result, 1.0)
 
