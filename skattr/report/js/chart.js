@@ -84,11 +84,12 @@ class Chart {
       const buttons = [["Zoom in", () => this.zoom(0.5)], ["Zoom out", () => this.zoom(2)], ["All", () => this.show(this.whole)]];
       for (const [text, act] of buttons) make("button", text, line, { type: "button" }).addEventListener("click", act);
     }
-    svg.addEventListener("pointermove", (event) => this.hover(this.valueAt(event)));
-    svg.addEventListener("pointerleave", () => { this.drag = null; this.hover(null); });
-    svg.addEventListener("pointerdown", (event) => { this.drag = this.kind === "bars" ? null : this.valueAt(event); });
-    svg.addEventListener("pointerup", (event) => this.drop(this.valueAt(event)));
-    svg.addEventListener("keydown", (event) => this.press(event));
+    const on = (name, act) => svg.addEventListener(name, act);
+    on("pointermove", (event) => this.hover(this.valueAt(event)));
+    on("pointerleave", () => { this.drag = null; this.hover(null); });
+    on("pointerdown", (event) => { this.drag = this.kind === "bars" ? null : this.valueAt(event); });
+    on("pointerup", (event) => this.drop(this.valueAt(event)));
+    on("keydown", (event) => this.press(event));
   }
 
   valueAt(event) {
